@@ -41,7 +41,7 @@ rules() {
 	analyze/replay             convert/name schemas
 	analyze/model              schemas
 	analyze/report             analyze/(timeline|cause|engine|model|replay|findings) convert/(base|stage|name|source) schemas
-	analyze/findings           analyze/(timeline|cause|engine|model|report) convert/(base|stage|name|source) schemas
+	analyze/findings           analyze/(timeline|cause|engine|model|replay|report) convert/(base|stage|name|source) schemas
 	analyze/format             analyze/(timeline|cause|engine|report|findings) convert/(base|stage|source|output) schemas
 	analyze/explain            analyze/(timeline|cause|engine|report|findings|format) convert/(base|stage|source) schemas
 	analyze/cli                analyze convert schemas

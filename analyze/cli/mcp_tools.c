@@ -89,8 +89,10 @@ static const struct mcp_tool {
 	  { "--format=md" },
 	  { PATH_PARAM,
 	    { "edits",
-	      "data=0, launch=graph, host:PHASE=F, kernel:GLOB=F, comm=F, comm=overlap, link=Nx, "
-	      "copy=F, cause:NAME=F; commas between changes that go together, semicolons between "
+	      "data=0, launch=graph, host:PHASE=F, kernel:GLOB=F, work:KIND=F, place:PATH=F, "
+	      "comm=F, "
+	      "comm=overlap, link=Nx, copy[:GLOB]=F, cause:NAME=F; commas between changes that go "
+	      "together, semicolons between "
 	      "alternatives",
 	      "--what-if", true },
 	    CUT_PARAMS } },

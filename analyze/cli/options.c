@@ -31,7 +31,8 @@ const struct option analyze_options[] = {
 	  AT(capture), NULL },
 	{ "what-if", 0, OPTION_TEXT, "EDITS",
 	  "what a step would take if something were changed: data=0, launch=graph, host:PHASE=F, "
-	  "kernel:GLOB=F, comm=F, comm=overlap, link=Nx, copy=F, cause:NAME=F; with commas between "
+	  "kernel:GLOB=F, work:KIND=F, place:PATH=F, comm=F, comm=overlap, link=Nx, copy[:GLOB]=F, "
+	  "cause:NAME=F; with commas between "
 	  "together, with semicolons side by side",
 	  AT(what_if), NULL },
 	{ "run", 0, OPTION_TEXT, "N",

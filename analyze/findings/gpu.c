@@ -414,7 +414,7 @@ static bool slow_kernels(const struct facts *f, struct finding *out)
 		 many_text(n, all.count, "kernel"), span_text(a, f->compute_ns),
 		 100 * top.amount.ns / all.ns, top.name);
 	rule_brief(out, "%.28s", top.name);
-	return rule_saves(out, savings_take(f).ns[FAMILY_COMPUTE]);
+	return rule_saves(out, savings_take(f).most_ns[FAMILY_COMPUTE]);
 }
 
 /* ---- gaps that no host thread makes ----------------------------------------------------- */

@@ -3,10 +3,11 @@
  * The verdict (DEFINITIONS.md 8) and what to change first (rule.h).  Its fold counts kernels by
  * phase and by what they do; all else comes from the tables of the other reports.
  */
-#include "analyze/findings/launched.h"
 #include "analyze/findings/place.h"
+#include "analyze/findings/replayed.h"
 #include "analyze/findings/rule.h"
 #include "analyze/report/host.h"
+#include "analyze/report/replay/log.h"
 #include "analyze/report/report_list.h"
 
 #include <math.h>
@@ -18,6 +19,9 @@ enum {
 	FOUND_RULE = 1,
 	FOUND_ABOUT,
 	FOUND_SAVING,
+	FOUND_MOST,
+	FOUND_REPLAYED,
+	FOUND_EDITS,
 	FOUND_SHARE,
 	FOUND_EVIDENCE,
 	FOUND_ADVICE,
@@ -29,8 +33,12 @@ enum {
 	X(FINDING_PLACE, "place", NULL, U64, KEY, "1: the largest saving")                         \
 	X(FINDING_RULE, "rule", "rule", TEXT, KEY, "what was looked for; see --explain RULE")      \
 	X(FINDING_ABOUT, "about", "about", TEXT, MAX, "the rule in a few words")                   \
-	X(FINDING_SAVING_NS_PER_STEP, "saving_ns_per_step", "saving at most", U64, MAX,            \
-	  "upper bound; savings overlap and do not add up; 0: no time, but memory")                \
+	X(FINDING_SAVING_NS_PER_STEP, "saving_ns_per_step", "saving", U64, MAX,                    \
+	  "by the replay, this alone; without one the most; 0: no time, but memory")               \
+	X(FINDING_MOST_NS_PER_STEP, "most_ns_per_step", "time", U64, MAX,                          \
+	  "what it is about: an upper bound of what is saved, as long as nothing else moves")      \
+	X(FINDING_REPLAYED, "is_replayed", NULL, BOOL, MAX, "the saving is the replay's")          \
+	X(FINDING_EDITS, "edits", NULL, TEXT, MAX, "as in --what-if; null: it is no edit")         \
 	X(FINDING_SHARE_OF_STEP, "share_of_step", "%", F64, DERIVED,                               \
 	  "saving / mean wall of a step", .of = "step")                                            \
 	X(FINDING_EVIDENCE, "evidence", "evidence", TEXT, MAX, "what was seen")                    \
@@ -42,6 +50,7 @@ enum {
 enum { FINDING_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_findings = {
 	.name = "findings",
+	.null_texts = "edits",
 	.is_finished = true,
 	.columns = COLUMNS(FINDING_COLUMNS(COLUMN_ROW)),
 };
@@ -100,10 +109,9 @@ struct process_gaps {
 struct findings {
 	struct process_work **processes; /* by process id; NULL: no kernel */
 	struct process_gaps **gaps;      /* by process id; NULL: no gap */
-	uint8_t *work_of_name;           /* work + 1; 0: not asked */
-	uint8_t *is_batched;    /* 1 no, 2 a product of batches of matrices; 0: not asked */
-	uint8_t *kind_of_range; /* of gaps in it, + 1; by name; 0: not asked */
-	struct launched *launched;
+	uint8_t *kind_of_range;          /* of gaps in it, + 1; by name; 0: not asked */
+	struct points *points;
+	struct log *logs; /* by process id */
 	uint32_t process_count, name_count;
 };
 
@@ -115,12 +123,11 @@ static enum status findings_begin(struct accumulator *f, struct error *err)
 	s->name_count = trace_count(f->trace, TRACE_NAMES);
 	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
 	s->gaps = calloc((size_t)s->process_count + 1, sizeof(*s->gaps));
-	s->work_of_name = calloc((size_t)s->name_count + 1, 1);
-	s->is_batched = calloc((size_t)s->name_count + 1, 1);
 	s->kind_of_range = calloc((size_t)s->name_count + 1, 1);
-	if (!s->processes || !s->gaps || !s->work_of_name || !s->is_batched || !s->kind_of_range)
+	if (!s->processes || !s->gaps || !s->kind_of_range)
 		return fail_memory(err);
-	return launched_open(&s->launched, f->trace, err);
+	TRY(logs_open(&s->logs, f, err));
+	return points_open(&s->points, f, replayed_places, REPLAYED_PLACES, err);
 }
 
 static void findings_release(struct accumulator *f)
@@ -133,40 +140,9 @@ static void findings_release(struct accumulator *f)
 		free(s->gaps[i]);
 	free(s->processes);
 	free(s->gaps);
-	free(s->work_of_name);
-	free(s->is_batched);
 	free(s->kind_of_range);
-	launched_close(s->launched);
-}
-
-static enum work work_of_event(struct accumulator *f, const struct event *e)
-{
-	struct findings *s = f->state;
-	uint8_t *known = e->name <= s->name_count ? &s->work_of_name[e->name] : NULL;
-
-	if (e->kind == KIND_GRAPH)
-		return WORK_GRAPH;
-	if (known && *known)
-		return (enum work)(*known - 1);
-	enum work work = sweep_communicates(f->sweep, e->name)
-				 ? WORK_COMM
-				 : work_of(trace_text(f->trace, e->name, NULL));
-	if (known)
-		*known = (uint8_t)(work + 1);
-	return work;
-}
-
-/* Whether a matrix product was launched by aten::bmm, as those of attention are. */
-static bool is_batched(struct accumulator *f, const struct event *e, enum work work)
-{
-	struct findings *s = f->state;
-	uint32_t owner = trace_owner(f->trace, e->path);
-
-	if (work < WORK_GEMM || work > WORK_GEMM_FP32 || !owner || owner > s->name_count)
-		return false;
-	if (!s->is_batched[owner])
-		s->is_batched[owner] = strstr(trace_text(f->trace, owner, NULL), "bmm") ? 2 : 1;
-	return s->is_batched[owner] == 2;
+	logs_close(s->logs);
+	points_close(s->points);
 }
 
 static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)
@@ -174,10 +150,9 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 	struct findings *s = f->state;
 	uint32_t process = acc_process(f, e->track);
 	uint64_t ns = e->end_ns - e->begin_ns;
-	enum work work = work_of_event(f, e);
+	bool is_batched;
+	enum work work = points_work(s->points, f, e, &is_batched);
 
-	if (work == WORK_GEMM && launched_is_odd(s->launched, batch_launch(f->batch, e)))
-		work = WORK_GEMM_UNALIGNED;
 	if (process > s->process_count || !acc_wants(f, process))
 		return ST_OK;
 	if (!s->processes[process])
@@ -187,7 +162,7 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 	struct sums *at = &s->processes[process]->at[e->phase][work];
 	at->count++;
 	at->ns += ns;
-	if (is_batched(f, e, work)) {
+	if (is_batched) {
 		s->processes[process]->at[e->phase][WORK_COUNT].count++;
 		s->processes[process]->at[e->phase][WORK_COUNT].ns += ns;
 	}
@@ -299,18 +274,20 @@ static enum status findings_put(struct accumulator *f, const struct sorted_batch
 				struct error *err)
 {
 	struct findings *s = f->state;
-	const struct batch_events *kernels = &w->by[BATCH_KERNELS], *copies = &w->by[BATCH_COPIES];
+	const struct batch_events *kernels = &w->by[BATCH_KERNELS];
+	struct point point;
 
 	for (size_t i = 0; i < w->idle_count; i++)
 		TRY(put_gap(f, &w->idle[i], err));
-	for (size_t i = 0; i < w->in->count; i++)
-		if (w->in->events[i].kind == KIND_RANGE)
-			TRY(launched_range(s->launched, &w->in->events[i], err));
+	for (size_t i = 0; i < w->in->count; i++) {
+		const struct event *e = &w->in->events[i];
+
+		TRY(points_take(s->points, f, e, &point, err));
+		if (point.type != POINT_NONE && acc_wants(f, acc_process(f, e->track)))
+			TRY(logs_put(s->logs, f, s->points, e, &point, err));
+	}
 	for (size_t i = 0; i < kernels->count; i++)
 		TRY(put_kernel(f, kernels->items[i], err));
-	for (size_t i = 0; i < copies->count; i++)
-		launched_copy(s->launched, acc_process(f, copies->items[i]->track),
-			      copies->items[i], batch_launch(f->batch, copies->items[i]));
 	return ST_OK;
 }
 
@@ -375,12 +352,13 @@ static enum status findings_end(struct accumulator *f, struct error *err)
 	bool offloads = false;
 
 	for (uint32_t i = 1; i <= s->process_count; i++) {
-		offloads |= launched_offloads(s->launched, i);
+		offloads |= points_offload(s->points, i);
 		if (s->processes[i])
 			TRY(end_process(f, i, err));
 		for (size_t at = 0; s->gaps[i] && at < CAUSE_ROWS; at++)
 			TRY(end_gap(f, i, at, err));
 	}
+	TRY(logs_end(s->logs, f, err));
 	return traits_end(f, offloads, err);
 }
 
@@ -431,14 +409,6 @@ static struct facts facts_take(struct tables *all)
 
 /* ---- findings --------------------------------------------------------------------------- */
 
-#define SHARE_LEAST 0.005 /* of a step: below nobody should spend a day on it */
-enum { FOUND_MAX = 64 };
-
-struct found {
-	const struct rule *rule;
-	struct finding finding;
-};
-
 static bool has_bound(const struct facts *f, const struct found *all, size_t count)
 {
 	while (count && all[count - 1].finding.family != f->bound)
@@ -473,6 +443,8 @@ static int compare_found(const void *pa, const void *pb)
 {
 	const struct found *a = pa, *b = pb;
 
+	if (a->percent != b->percent)
+		return a->percent > b->percent ? -1 : 1;
 	if (a->finding.saving_ns != b->finding.saving_ns)
 		return a->finding.saving_ns > b->finding.saving_ns ? -1 : 1;
 	return strcmp(a->rule->name, b->rule->name);
@@ -502,8 +474,12 @@ static enum status put_found(const struct facts *f, const struct found *one, siz
 	char evidence[FINDING_TEXT], where[WHERE_TEXT];
 
 	TRY(table_row(t, keys, &row, err));
-	row[FOUND_SAVING].u64 = (uint64_t)llround(one->finding.saving_ns);
-	row[FOUND_SHARE].f64 = 100 * fmin(one->finding.saving_ns / f->step_ns, 1);
+	row[FOUND_SAVING].u64 = (uint64_t)llround(one->saving_ns);
+	row[FOUND_MOST].u64 = (uint64_t)llround(one->finding.saving_ns);
+	row[FOUND_REPLAYED].u64 = one->is_replayed;
+	row[FOUND_EDITS].text = *one->edits ? table_text(t, one->edits, err) : NULL;
+	double of_ns = one->is_replayed ? replayed_baseline(f->replayed) : f->step_ns;
+	row[FOUND_SHARE].f64 = 100 * fmin(one->saving_ns / of_ns, 1);
 	row[FOUND_ABOUT].text = table_text(t, one->rule->help, err);
 	/* Without marked steps the window is the whole that a sentence speaks of. */
 	const char *said = one->finding.evidence;
@@ -535,6 +511,9 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	struct facts f = facts_take(all);
 	struct found *found = calloc(FOUND_MAX, sizeof(*found));
 	enum status status = found ? facts_gaps_take(&f, err) : fail_memory(err);
+
+	if (status == ST_OK)
+		status = replayed_open(&f.replayed, all, err);
 	size_t count = 0;
 
 	if (status != ST_OK)
@@ -546,17 +525,24 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	count = f.gpus ? look(&f, rules_ranks, found, count) : count;
 	count = f.gpus ? look(&f, rules_gpu, found, count) : count;
 	count = f.gpus ? look(&f, rules_health, found, count) : count;
+	if (status == ST_OK)
+		status = found_replay(&f, found, count, err);
 	sort_found(&f, found, count);
+	if (status == ST_OK)
+		status = together_put(&f, found, count, err);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = put_found(&f, &found[i], i + 1, err);
 out:
+	replayed_close(f.replayed);
 	free(f.gaps);
 	free(found);
 	return status;
 }
 
 static const struct table_type *const findings_tables[] = {
-	&table_findings, &table_verdict, &table_work, &table_gaps, &table_traits, NULL,
+	&table_findings, &table_together,   &table_verdict,
+	&table_families, &table_work,       &table_gaps,
+	&table_traits,   &table_replay_log, NULL,
 };
 static const struct report_type *const findings_with[] = {
 	&report_summary, &report_phases, &report_steps, &report_kernels, &report_copies,

@@ -81,8 +81,9 @@ struct facts {
 	double lead_ns, tail_ns; /* before and behind all marked steps, by causes of a family */
 	double launches;         /* calls */
 	bool has_steps, is_sampled, is_damaged;
-	bool has_launches; /* work of a GPU whose launch is known */
-	enum family bound; /* the verdict's; NONE: there is no verdict */
+	bool has_launches;         /* work of a GPU whose launch is known */
+	enum family bound;         /* the verdict's; NONE: there is no verdict */
+	struct replayed *replayed; /* borrowed */
 };
 
 /* Which gaps: NULL is any. */
@@ -186,20 +187,45 @@ bool rule_look(const struct facts *f, const struct rule *r, struct finding *out)
 /* They end with .name == NULL; rules_cpu are those of jobs without a GPU. */
 extern const struct rule rules_gpu[], rules_host[], rules_ranks[], rules_cpu[], rules_health[];
 
-/* Most that a step would lose if all of a family went away. */
+/* What a step would lose if all of a family went away. */
 struct savings {
-	double ns[FAMILY_COUNT];
-	double compute_ns;     /* with no communication beside it; a third of it counts */
-	double unexplained_ns; /* not busy by causes of no family */
+	double most_ns[FAMILY_COUNT]; /* as the GPUs' time was counted */
+	double ns[FAMILY_COUNT];      /* that, but no more than the replay says */
+	double unexplained_ns;        /* not busy by causes of no family */
 	enum family first, second;
+	double second_ns; /* saved by the second, alone or once the first is gone */
 };
 struct savings savings_take(const struct facts *f);
+const char *family_edits(enum family family); /* ""; none */
+/* Asks the replay for what savings_take() needs. */
+enum status savings_replay(const struct facts *f, struct error *err);
+/* The edits of a finding, ""; none.  `most_ns`: its bound. */
+enum { EDITS_TEXT = 4 * 128 };
+void finding_edits(const struct facts *f, const char *rule, double most_ns, char out[EDITS_TEXT]);
 enum family family_of_cause(const char *cause);
 /* Of a part of windows what has a cause of some family: "lead". */
 double facts_part(const struct facts *f, const char *part);
 
+#define SHARE_LEAST 0.005 /* of a step: below nobody should spend a day on it */
+enum { FOUND_MAX = 64 };
+struct found {
+	const struct rule *rule;
+	struct finding finding;
+	double saving_ns; /* by the replay, or else the finding's bound */
+	bool is_replayed;
+	unsigned percent;       /* of a step; less makes no difference between findings */
+	char edits[EDITS_TEXT]; /* "": none */
+};
+/* Fills what the replay says. */
+enum status found_replay(const struct facts *f, struct found *all, size_t count, struct error *err);
+/* Of findings in the order in which they are shown: what the first saves, and after it twice that
+ * which saves most beside those before it. */
+extern const struct table_type table_together;
+enum status together_put(const struct facts *f, const struct found *all, size_t count,
+			 struct error *err);
+
 /* The table of one row, and what goes into it; and `bound` of the facts. */
-extern const struct table_type table_verdict;
+extern const struct table_type table_verdict, table_families;
 enum status verdict_put(struct facts *f, struct error *err);
 
 /* For look(): whether it is anything. */

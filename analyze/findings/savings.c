@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the removal of each family would save of a step (DEFINITIONS.md 8).  The verdict, and with
- * it the order of the findings, comes from this table alone.
+ * What the removal of each family would save of a step, and with which edits a finding is replayed
+ * (DEFINITIONS.md 8).  The verdict, and with it the order of the findings, comes from here alone.
  */
+#include "analyze/findings/replayed.h"
 #include "analyze/findings/rule.h"
 
 #include "analyze/report/ranks.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *family_word(enum family family)
@@ -71,9 +73,49 @@ static double unbalanced_ns(const struct facts *f, const struct waiting *w, doub
 	return ns;
 }
 
-struct savings savings_take(const struct facts *f)
+/* ---- families ---------------------------------------------------------------------------- */
+
+/* UNBALANCED is a matter of all ranks together, which the replay of one does not know. */
+static const char *const edits_of[FAMILY_COUNT] = {
+	[FAMILY_INPUT] = "data=0",          [FAMILY_HOST] = "launch=graph",
+	[FAMILY_SYNC] = "cause:sync=0",     [FAMILY_COMPILE] = "cause:compile=0",
+	[FAMILY_COMM] = "comm=0",           [FAMILY_COPY] = "copy=0,cause:blocking_copy=0",
+	[FAMILY_COMPUTE] = "kernel:*=0.67",
+};
+
+const char *family_edits(enum family family)
 {
-	struct savings s = { .compute_ns = f->compute_ns - (f->comm_ns - f->exposed_comm_ns) };
+	return edits_of[family] ? edits_of[family] : "";
+}
+
+/* What no edit of the family removes. */
+static double beyond_edits(const struct facts *f, enum family family)
+{
+	return family == FAMILY_HOST ? facts_cause(f, "dispatch") + facts_cause(f, "stream_wait") +
+					       facts_cause(f, "graph_internal")
+				     : 0;
+}
+
+/* With `first` gone, if it is one. */
+static double replayed_ns(const struct facts *f, enum family first, enum family family,
+			  double most_ns)
+{
+	const char *edits = family_edits(family), *before = first ? family_edits(first) : "";
+	char both[EDITS_TEXT];
+
+	if (!*edits || (first && !*before))
+		return most_ns;
+	snprintf(both, sizeof(both), "%s%s%s", before, first ? "," : "", edits);
+	struct replay_answer a = replayed_answer(f->replayed, both);
+	struct replay_answer b = replayed_answer(f->replayed, before);
+	if (!a.is_known || !b.is_known)
+		return most_ns;
+	double ns = b.step_ns - a.step_ns + beyond_edits(f, family);
+	return fmax(fmin(most_ns, ns), 0);
+}
+
+static void savings_most(const struct facts *f, struct savings *s)
+{
 	struct waiting w = waiting_of(f->tables);
 	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
 
@@ -86,21 +128,142 @@ struct savings savings_take(const struct facts *f)
 			continue; /* outside of steps */
 		if (family == FAMILY_COMPILE && !strcmp(g->part, "lead"))
 			continue; /* the driver starts, once */
-		s.ns[family] += facts_per_gpu(f, (double)g->ns);
+		s->most_ns[family] += facts_per_gpu(f, (double)g->ns);
 	}
-	s.unexplained_ns = s.ns[FAMILY_NONE];
-	s.ns[FAMILY_NONE] = 0;
-	s.ns[FAMILY_COPY] += f->exposed_copy_ns;
-	s.ns[FAMILY_UNBALANCED] = unbalanced_ns(f, &w, per_rank);
+	s->unexplained_ns = s->most_ns[FAMILY_NONE];
+	s->most_ns[FAMILY_NONE] = 0;
+	s->most_ns[FAMILY_COPY] += f->exposed_copy_ns;
+	s->most_ns[FAMILY_UNBALANCED] = unbalanced_ns(f, &w, per_rank);
 	/* what ranks wait for each other lies in their collectives, and is saved only once */
 	double waiting = w.mean_exposed_wait_ns > 0 ? w.mean_exposed_wait_ns / per_rank : INFINITY;
-	s.ns[FAMILY_COMM] = fmax(f->exposed_comm_ns - fmin(waiting, s.ns[FAMILY_UNBALANCED]), 0);
-	s.ns[FAMILY_COMPUTE] = s.compute_ns / 3;
-	for (int i = 1; i < FAMILY_COUNT; i++)
+	s->most_ns[FAMILY_COMM] =
+		fmax(f->exposed_comm_ns - fmin(waiting, s->most_ns[FAMILY_UNBALANCED]), 0);
+	/* with no communication beside it */
+	s->most_ns[FAMILY_COMPUTE] = (f->compute_ns - (f->comm_ns - f->exposed_comm_ns)) / 3;
+}
+
+struct savings savings_take(const struct facts *f)
+{
+	struct savings s = { .first = FAMILY_NONE };
+
+	savings_most(f, &s);
+	for (int i = 1; i < FAMILY_COUNT; i++) {
+		s.ns[i] = replayed_ns(f, FAMILY_NONE, (enum family)i, s.most_ns[i]);
 		if (s.ns[i] > s.ns[s.first])
 			s.first = (enum family)i;
-	for (int i = 1; i < FAMILY_COUNT; i++)
-		if ((enum family)i != s.first && s.ns[i] > s.ns[s.second])
-			s.second = (enum family)i;
+	}
+	/* Nothing alone helps: then it goes by what is seen. */
+	for (int i = 1; i < FAMILY_COUNT && s.ns[s.first] <= 0; i++)
+		if (s.most_ns[i] > s.most_ns[s.first])
+			s.first = (enum family)i;
+	for (int i = 1; i < FAMILY_COUNT; i++) {
+		double ns = fmax(s.ns[i], replayed_ns(f, s.first, (enum family)i, s.most_ns[i]));
+
+		if ((enum family)i == s.first || ns <= s.second_ns)
+			continue;
+		s.second = (enum family)i;
+		s.second_ns = ns;
+	}
 	return s;
+}
+
+enum status savings_replay(const struct facts *f, struct error *err)
+{
+	const char *edits[FAMILY_COUNT];
+	char both[FAMILY_COUNT][EDITS_TEXT];
+	size_t count = 0;
+
+	for (int i = 1; i < FAMILY_COUNT; i++)
+		if (edits_of[i])
+			edits[count++] = edits_of[i];
+	TRY(replayed_ask(f->replayed, edits, count, err));
+	enum family first = savings_take(f).first;
+	if (!*family_edits(first))
+		return ST_OK;
+	count = 0;
+	for (int i = 1; i < FAMILY_COUNT; i++) {
+		if (!edits_of[i] || (enum family)i == first)
+			continue;
+		snprintf(both[i], EDITS_TEXT, "%s,%s", family_edits(first), edits_of[i]);
+		edits[count++] = both[i];
+	}
+	return replayed_ask(f->replayed, edits, count, err);
+}
+
+/* ---- findings ---------------------------------------------------------------------------- */
+
+/* Edits of a rule; `of`: what their factor is a share of, where it is to be filled in. */
+enum share_of { ALL, OF_COMPUTE, OF_COMM, OF_COPY, OF_GEMM_FP32, OF_CONV_FP32 };
+static const struct {
+	const char *rule, *edits;
+	enum share_of of;
+} rule_edits[] = {
+	{ "data_wait", "data=0", ALL },
+	{ "launch_bound", "launch=graph", ALL },
+	{ "long_launches", "cause:launch=0", ALL },
+	{ "unused_parameters", "place:*search_unused_parameters*=0", ALL },
+	{ "zero_grad", "place:*zero_grad*=0", ALL },
+	{ "optimizer_loop", "host:optimizer=0", ALL },
+	{ "optimizer_host", "host:optimizer=0", ALL },
+	{ "host_sync", "cause:sync=0", ALL },
+	{ "blocking_copy", "cause:blocking_copy=0", ALL },
+	{ "compile", "cause:compile=0", ALL },
+	{ "allocator", "cause:allocator=0", ALL },
+	{ "gc_pause", "cause:gc=0", ALL },
+	{ "checkpoint", "host:checkpoint=0", ALL },
+	{ "validation", "host:validation=0", ALL },
+	{ "loop_overhead", "host:other=0", ALL },
+	{ "exposed_comm", "comm=0", ALL },
+	{ "small_collectives", "work:short_comm=0", ALL },
+	{ "slow_link", "comm=%.3f", OF_COMM },
+	{ "pageable_copy", "copy:*pageable*=0", ALL },
+	{ "exposed_download", "copy:DtoH*=0", ALL },
+	{ "device_copy", "copy:DtoD*=0", ALL },
+	{ "peer_copy", "copy:PtoP*=0", ALL },
+	{ "memset_fill", "copy:memset=0", ALL },
+	{ "slow_slot", "copy=%.3f", OF_COPY },
+	{ "fp32_gemm", "work:gemm_fp32=%.3f", OF_GEMM_FP32 },
+	{ "fp32_conv", "work:conv_fp32=%.3f", OF_CONV_FP32 },
+	{ "fp8", "work:gemm=0.5,work:gemm_tf32=0.25", ALL },
+	{ "misaligned_gemm", "work:gemm_unaligned=0", ALL },
+	{ "unfused_attention", "work:softmax=0,work:batched=0", ALL },
+	{ "layout", "work:layout=0", ALL },
+	{ "short_kernels", "work:short=0", ALL },
+	{ "elementwise", "work:elementwise=0,work:copy=0", ALL },
+	{ "slow_kernels", "kernel:*=0.67", ALL },
+	{ "below_base", "kernel:*=%.3f", OF_COMPUTE },
+	{ "throttled", "kernel:*=%.3f", OF_COMPUTE },
+	{ "slow_gpu", "kernel:*=%.3f", OF_COMPUTE },
+};
+
+void finding_edits(const struct facts *f, const char *rule, double most_ns, char out[EDITS_TEXT])
+{
+	size_t i = 0, count = sizeof(rule_edits) / sizeof(rule_edits[0]);
+
+	*out = '\0';
+	if (!strcmp(rule, "exposed_upload")) {
+		bool is_some = facts_copies(f, "HtoD", "pageable").count > 0;
+
+		snprintf(out, EDITS_TEXT, "%s", is_some ? "copy:HtoD p[!a]*=0" : "copy:HtoD*=0");
+		return;
+	}
+	while (i < count && strcmp(rule_edits[i].rule, rule) != 0)
+		i++;
+	if (i == count)
+		return;
+	const double wholes[] = {
+		[ALL] = 0,
+		[OF_COMPUTE] = f->compute_ns,
+		[OF_COMM] = f->exposed_comm_ns,
+		[OF_COPY] = f->exposed_copy_ns,
+		[OF_GEMM_FP32] = facts_work(f, WORK_GEMM_FP32, NULL).ns,
+		[OF_CONV_FP32] = facts_work(f, WORK_CONV_FP32, NULL).ns,
+	};
+	double whole = wholes[rule_edits[i].of];
+	const char *factor = strstr(rule_edits[i].edits, "%.3f");
+	if (!factor)
+		snprintf(out, EDITS_TEXT, "%s", rule_edits[i].edits);
+	else if (whole > 0)
+		snprintf(out, EDITS_TEXT, "%.*s%.3f", (int)(factor - rule_edits[i].edits),
+			 rule_edits[i].edits, fmax(1 - most_ns / whole, 0));
 }

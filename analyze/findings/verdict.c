@@ -32,6 +32,38 @@ const struct table_type table_verdict = {
 
 #define MORE_SHARE 0.1 /* of the window: a saving of which a second sentence tells */
 
+#define FAMILY_COLUMNS(X)                                                                          \
+	X(FAMILY_WORD, "family", NULL, TEXT, KEY, "as in bound")                                   \
+	X(FAMILY_MOST, "most_ns", NULL, U64, MAX,                                                  \
+	  "of a step; of COMPUTE a third of its time: what would be saved at most")                \
+	X(FAMILY_SAVES, "saves_ns", NULL, U64, MAX, "that, but no more than the replay says")      \
+	X(FAMILY_EDITS, "edits", NULL, TEXT, MAX, "as in --what-if; empty: it is not replayed")
+enum { FAMILY_COLUMNS(COLUMN_PLACE) };
+const struct table_type table_families = {
+	.name = "families",
+	.by = "saves_ns",
+	.is_finished = true,
+	.is_seldom = true,
+	.columns = COLUMNS(FAMILY_COLUMNS(COLUMN_ROW)),
+};
+
+static enum status put_families(const struct facts *f, const struct savings *s, struct error *err)
+{
+	struct table *t = tables_find(f->tables, "families");
+
+	for (int i = 1; i < FAMILY_COUNT; i++) {
+		union value key = { .text = family_word((enum family)i) }, *row;
+
+		TRY(table_row(t, &key, &row, err));
+		row[FAMILY_MOST].u64 = (uint64_t)llround(s->most_ns[i]);
+		row[FAMILY_SAVES].u64 = (uint64_t)llround(s->ns[i]);
+		row[FAMILY_EDITS].text = table_text(t, family_edits((enum family)i), err);
+		if (!row[FAMILY_EDITS].text)
+			return ST_CEILING;
+	}
+	return ST_OK;
+}
+
 static enum status put(struct table *t, const char *bound, double ns, double share,
 		       const char *sentence, const char *more, const char *also, struct error *err)
 {
@@ -72,7 +104,7 @@ static const char *host_predicate(const struct facts *f)
 		{ "stream_wait", "waits %s for other streams" },
 		{ "allocator", "waits %s while its memory is allocated or freed" },
 	};
-	double host_ns = savings_take(f).ns[FAMILY_HOST];
+	double host_ns = savings_take(f).most_ns[FAMILY_HOST];
 
 	if (!f->has_launches)
 		return "does nothing for %s; the file has no launch to say why";
@@ -209,9 +241,9 @@ static void tell_family(const struct facts *f, const struct savings *s, enum fam
 			char out[FINDING_TEXT])
 {
 	if (family == FAMILY_UNBALANCED)
-		tell_unbalanced(f, s->ns[family], out);
+		tell_unbalanced(f, s->most_ns[family], out);
 	else
-		tell(f, family, s->ns[family], out);
+		tell(f, family, s->most_ns[family], out);
 }
 
 /* What has no cause may be anything; if it is more than the best change saves, nobody knows. */
@@ -288,14 +320,16 @@ enum status verdict_put(struct facts *f, struct error *err)
 		return put_no_gpu(f, t, err);
 	if (f->is_sampled || f->is_damaged)
 		return judge_blind(f, t, err);
+	TRY(savings_replay(f, err));
 	s = savings_take(f);
-	if (s.unexplained_ns > s.ns[s.first])
+	TRY(put_families(f, &s, err));
+	if (s.unexplained_ns > s.most_ns[s.first])
 		return put_unexplained(f, t, s.unexplained_ns, err);
 	f->bound = s.first;
 	/* a third of compute is what counts; all of it is what is seen */
-	double seen = s.first == FAMILY_COMPUTE ? f->compute_ns : s.ns[s.first];
-	bool is_near = s.ns[s.second] >= NEAR_SHARE * s.ns[s.first];
-	bool has_more = !is_near && s.ns[s.second] >= MORE_SHARE * f->window_ns;
+	double seen = s.first == FAMILY_COMPUTE ? f->compute_ns : s.most_ns[s.first];
+	bool is_near = s.second && s.second_ns >= NEAR_SHARE * s.ns[s.first];
+	bool has_more = !is_near && s.most_ns[s.second] >= MORE_SHARE * f->window_ns;
 	tell_family(f, &s, s.first, first);
 	tell_family(f, &s, s.second ? s.second : s.first, second);
 	/* "GPU 1" stays as it is, "The GPU" stands behind a colon */

@@ -45,6 +45,14 @@ static bool parse_factor(const char *value, size_t len, double *out)
 	return !*end && isfinite(*out) && *out >= 0 && *out <= 1000;
 }
 
+static bool is_work_word(const char *word)
+{
+	for (unsigned i = 0; i < WORK_COUNT; i++)
+		if (!strcmp(word, work_word((enum work)i)))
+			return true;
+	return !strcmp(word, "short") || !strcmp(word, "short_comm") || !strcmp(word, "batched");
+}
+
 static enum status parse_one(struct edit *out, const char *text, size_t len, struct error *err)
 {
 	char word[EDIT_TEXT];
@@ -67,27 +75,32 @@ static enum status parse_one(struct edit *out, const char *text, size_t len, str
 			  parse_factor(value, value_len - 1, &out->factor) && out->factor > 0;
 		out->type = EDIT_COMM;
 		out->factor = is_good ? 1 / out->factor : 0;
-	} else if (!strcmp(word, "data") || !strcmp(word, "comm") || !strcmp(word, "copy")) {
-		out->type = *word == 'd' ? EDIT_DATA : word[2] == 'm' ? EDIT_COMM : EDIT_COPY;
+	} else if (!strcmp(word, "data") || !strcmp(word, "comm")) {
+		out->type = *word == 'd' ? EDIT_DATA : EDIT_COMM;
 		is_good &= !has_pattern;
-	} else if (!strcmp(word, "host") || !strcmp(word, "kernel")) {
-		out->type = *word == 'h' ? EDIT_HOST : EDIT_KERNEL;
+	} else if (!strcmp(word, "copy")) {
+		out->type = EDIT_COPY;
+	} else if (!strcmp(word, "host") || !strcmp(word, "kernel") || !strcmp(word, "place")) {
+		out->type = *word == 'h' ? EDIT_HOST : *word == 'k' ? EDIT_KERNEL : EDIT_PLACE;
 		is_good &= has_pattern;
+	} else if (!strcmp(word, "work")) {
+		out->type = EDIT_WORK;
+		is_good &= is_work_word(out->pattern);
 	} else if (!strcmp(word, "cause")) {
 		out->type = EDIT_CAUSE;
 		for (unsigned i = 0; i < REPLAY_ACTIVITIES; i++)
 			if (causes[i] && !strcmp(causes[i], out->pattern))
-				out->activity = i;
-		is_good &= out->activity != REPLAY_OTHER;
+				out->number = i;
+		is_good &= out->number != REPLAY_OTHER;
 	} else {
 		is_good = false;
 	}
 	if (is_good)
 		return ST_OK;
 	return fail(err, ST_USAGE, NOWHERE,
-		    "--what-if %.*s: the edits are data=F, launch=graph, host:PHASE=F, "
-		    "kernel:GLOB=F, comm=F, comm=overlap, link=Nx, copy=F, "
-		    "cause:launch|sync|blocking_copy|allocator|compile|gc=F",
+		    "--what-if %.*s: edits are data=F, launch=graph, comm=F, comm=overlap, "
+		    "link=Nx, copy[:GLOB]=F, {host,kernel,work,place}:NAME=F, "
+		    "cause:{launch,sync,blocking_copy,allocator,compile,gc}=F",
 		    len < 60 ? (int)len : 60, text);
 }
 
@@ -134,34 +147,76 @@ enum status edit_sets_parse(struct edit_set **out, size_t *count, const char *te
 	return ST_OK;
 }
 
-double edit_host(const struct edit_set *set, unsigned phase, const char *phase_name,
-		 unsigned activity, bool is_step_thread)
+size_t edit_places(struct edit_set *sets, size_t count, const char *globs[EDIT_PLACES],
+		   size_t known)
+{
+	for (size_t i = 0; i < count; i++)
+		for (struct edit *e = sets[i].edits; e < sets[i].edits + sets[i].count; e++) {
+			if (e->type != EDIT_PLACE)
+				continue;
+			for (e->number = 0; e->number < known; e->number++)
+				if (!strcmp(globs[e->number], e->pattern))
+					break;
+			if (e->number == known && known < EDIT_PLACES)
+				globs[known++] = e->pattern;
+		}
+	return known;
+}
+
+bool edit_is_place(const char *glob, const char *name, const char *path)
+{
+	return !fnmatch(glob, name, 0) || !fnmatch(glob, path, 0);
+}
+
+static bool applies_to_work(const struct edit *e, const struct edit_subject *of)
+{
+	switch (e->type) {
+	case EDIT_KERNEL:
+		return of->work_class == CLASS_COMPUTE && !fnmatch(e->pattern, of->name, 0);
+	case EDIT_WORK:
+		return of->work_class != CLASS_COPY &&
+		       (!strcmp(e->pattern, work_word(of->work)) ||
+			(of->is_short &&
+			 !strcmp(e->pattern,
+				 of->work_class == CLASS_COMM ? "short_comm" : "short")) ||
+			(of->is_batched && !strcmp(e->pattern, "batched")));
+	case EDIT_COMM:
+		return of->work_class == CLASS_COMM;
+	case EDIT_COPY:
+		return of->work_class == CLASS_COPY &&
+		       (!e->pattern[0] || !fnmatch(e->pattern, of->name, FNM_CASEFOLD));
+	default:
+		return false;
+	}
+}
+
+static bool applies_to_host(const struct edit *e, const struct edit_subject *of)
+{
+	switch (e->type) {
+	case EDIT_DATA:
+		return of->phase == PHASE_DATA && of->is_step_thread;
+	case EDIT_LAUNCH:
+		return of->phase != PHASE_DATA;
+	case EDIT_HOST:
+		return !fnmatch(e->pattern, of->name, 0);
+	case EDIT_CAUSE:
+		return e->number == of->activity;
+	default:
+		return false;
+	}
+}
+
+double edit_factor(const struct edit_set *set, const struct edit_subject *of)
 {
 	double factor = 1;
 
 	for (const struct edit *e = set->edits; e < set->edits + set->count; e++) {
-		bool applies = (e->type == EDIT_DATA && phase == PHASE_DATA && is_step_thread) ||
-			       (e->type == EDIT_LAUNCH && phase != PHASE_DATA) ||
-			       (e->type == EDIT_HOST && !fnmatch(e->pattern, phase_name, 0)) ||
-			       (e->type == EDIT_CAUSE && e->activity == activity);
+		bool is_there = e->type == EDIT_PLACE && e->number < EDIT_PLACES &&
+				of->places >> e->number & 1;
 
-		if (applies)
+		if (is_there || (of->is_work ? applies_to_work(e, of) : applies_to_host(e, of)))
 			factor *= e->factor;
 	}
-	return factor;
-}
-
-double edit_work(const struct edit_set *set, enum gpu_class class, const char *name)
-{
-	static const enum edit_type of[] = {
-		[CLASS_COMPUTE] = EDIT_KERNEL, [CLASS_COMM] = EDIT_COMM, [CLASS_COPY] = EDIT_COPY
-	};
-	double factor = 1;
-
-	for (const struct edit *e = set->edits; e < set->edits + set->count; e++)
-		if (e->type == of[class] &&
-		    (class != CLASS_COMPUTE || !fnmatch(e->pattern, name, 0)))
-			factor *= e->factor;
 	return factor;
 }
 
@@ -186,7 +241,7 @@ bool edit_is_graph(const struct edit_set *set)
 bool edit_drops_waits(const struct edit_set *set, unsigned activity)
 {
 	for (size_t i = 0; i < set->count; i++)
-		if (set->edits[i].type == EDIT_CAUSE && set->edits[i].activity == activity &&
+		if (set->edits[i].type == EDIT_CAUSE && set->edits[i].number == activity &&
 		    set->edits[i].factor <= 0)
 			return true;
 	return false;

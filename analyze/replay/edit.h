@@ -8,9 +8,16 @@
  *	                    nothing stay as they are
  *	host:PHASE=0.5      own time of threads in a phase; * is every phase
  *	kernel:GLOB=0.5     duration of compute kernels whose name matches
+ *	work:KIND=0.5       of those that do this by their names: gemm, elementwise, ... (work.h),
+ *	                    short (below 10 us), short_comm (communication below 50 us), batched
+ *	                    (launched by aten::bmm)
+ *	place:PATH=0        own time and GPU work of a place in the model: of all that lies below a
+ *	                    range whose name, or path from the outermost one with / between,
+ *	                    matches
  *	comm=0              duration of communication; comm=overlap: nothing waits for it
  *	link=2x             communication twice as fast
- *	copy=0              duration of copies and fills
+ *	copy=0              duration of copies and fills; copy:GLOB=0: of "HtoD pageable device",
+ *	                    "memset"
  *	cause:NAME=0        own time of threads in calls: launch, sync, blocking_copy, allocator,
  *	                    compile, gc; with 0 they do not wait for the GPU either
  *
@@ -22,24 +29,27 @@
 
 #include "analyze/replay/replay.h"
 #include "convert/name/rules.h"
+#include "convert/name/work.h"
 
 enum edit_type {
 	EDIT_DATA,
 	EDIT_LAUNCH,
 	EDIT_HOST,
 	EDIT_KERNEL,
+	EDIT_WORK,
+	EDIT_PLACE,
 	EDIT_COMM,
 	EDIT_OVERLAP,
 	EDIT_COPY,
 	EDIT_CAUSE
 };
-enum { EDITS_MAX = 16, EDIT_TEXT = 128, EDIT_SETS_MAX = REPLAY_STATES - 2 };
+enum { EDITS_MAX = 16, EDIT_TEXT = 128, EDIT_SETS_MAX = REPLAY_STATES - 2, EDIT_PLACES = 16 };
 
 struct edit {
 	enum edit_type type;
 	double factor;
-	char pattern[EDIT_TEXT]; /* of kernels; a phase */
-	unsigned activity;       /* EDIT_CAUSE: enum replay_activity */
+	char pattern[EDIT_TEXT]; /* of kernels, copies and places; a phase; a kind of work */
+	unsigned number;         /* EDIT_CAUSE: enum replay_activity; EDIT_PLACE: of its glob */
 };
 struct edit_set {
 	char text[4 * EDIT_TEXT]; /* as it was written */
@@ -53,11 +63,25 @@ enum status edit_parse(struct edit_set *out, const char *text, size_t len, struc
 enum status edit_sets_parse(struct edit_set **out, size_t *count, const char *text,
 			    struct error *err);
 
-/* Factor of a thread's own time; `phase` is the name. */
-double edit_host(const struct edit_set *set, unsigned phase, const char *phase_name,
-		 unsigned activity, bool is_step_thread);
-/* Factor of the duration of work. */
-double edit_work(const struct edit_set *set, enum gpu_class class, const char *name);
+/* The globs of places in sets, each once; those that `globs` has already keep their numbers.
+ * Returns how many there are then, at most EDIT_PLACES: more match nothing. */
+size_t edit_places(struct edit_set *sets, size_t count, const char *globs[EDIT_PLACES],
+		   size_t known);
+/* Whether a place is named by a glob: by the name of one of its ranges, or by its path to there. */
+bool edit_is_place(const char *glob, const char *name, const char *path);
+
+/* What an edit asks of a thread's own time, or of work on a GPU. */
+struct edit_subject {
+	const char *name;          /* the phase; of work: of the kernel, or what the copy is */
+	enum gpu_class work_class; /* these four of work */
+	enum work work;
+	bool is_short, is_batched;
+	unsigned phase, activity; /* these three of own time */
+	bool is_step_thread;
+	bool is_work;
+	uint32_t places; /* globs that its place matches, by bit */
+};
+double edit_factor(const struct edit_set *set, const struct edit_subject *of);
 bool edit_overlaps(const struct edit_set *set);
 /* launch=graph */
 bool edit_is_graph(const struct edit_set *set);

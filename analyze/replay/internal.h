@@ -13,8 +13,6 @@
 enum {
 	CALLS = 1 << 14, /* launches that are remembered; a GPU's queue holds some 1,000 */
 	DONE = 8,        /* latest work of a stream that is remembered */
-	PHASES = 256,
-	FACTORS = PHASES * REPLAY_ACTIVITIES * 2,
 };
 
 /* When something happened: measured, and in each state. */
@@ -63,9 +61,8 @@ struct replay {
 	bool overlaps[REPLAY_STATES];
 	bool drops_rest[REPLAY_STATES];
 	bool drops_waits[REPLAY_ACTIVITIES][REPLAY_STATES];
-	double *host_factors[FACTORS]; /* by phase, activity and whether it is the step thread */
-	double **work_factors;         /* by name */
-	size_t work_factor_cap;
+	double **factors; /* by kind */
+	size_t factor_cap;
 
 	struct thread *threads;
 	struct stream *streams;
@@ -88,15 +85,15 @@ struct replay {
 	uint64_t *step_at;                            /* `states` for each */
 	uint64_t *step_launches;                      /* calls that launch work, until then */
 	uint64_t launches;
-	size_t step_count, step_cap, step_at_cap, step_launches_cap;
+	uint64_t changed[REPLAY_STATES]; /* time that edits have taken away or added */
+	uint64_t *step_changed;          /* `states` for each, until then */
+	size_t step_count, step_cap, step_at_cap, step_launches_cap, step_changed_cap;
 
 	bool is_inexact;
 };
 
 enum status instant_new(const struct replay *r, struct instant *out, struct error *err);
 /* `states` factors, the first is 1; NULL: no memory. */
-const double *host_factors(struct replay *r, const struct thread *t, unsigned phase,
-			   unsigned activity, struct error *err);
-const double *work_factors(struct replay *r, const struct replay_work *w, struct error *err);
+const double *factors_of(struct replay *r, uint32_t kind, struct error *err);
 
 #endif

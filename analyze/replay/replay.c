@@ -13,6 +13,13 @@ static uint64_t scaled(uint64_t ns, double factor)
 	return factor == 1 ? ns : (uint64_t)llround((double)ns * factor);
 }
 
+static uint64_t difference(uint64_t ns, double factor)
+{
+	uint64_t then_ns = scaled(ns, factor);
+
+	return ns > then_ns ? ns - then_ns : then_ns - ns;
+}
+
 /* ---- dependencies ------------------------------------------------------------------------ */
 
 /* `after_ns` is how long after the instant at the earliest. */
@@ -63,10 +70,14 @@ static enum status step_put(struct replay *r, const struct thread *t, struct err
 	TRY(vec_reserve(&r->step_ns, &r->step_cap, r->step_count + 1, err));
 	TRY(vec_reserve(&r->step_at, &r->step_at_cap, (r->step_count + 1) * r->states, err));
 	TRY(vec_reserve(&r->step_launches, &r->step_launches_cap, r->step_count + 1, err));
+	TRY(vec_reserve(&r->step_changed, &r->step_changed_cap, (r->step_count + 1) * r->states,
+			err));
 	r->step_count += !is_same;
 	r->step_ns[r->step_count - 1] = t->last.ns;
 	r->step_launches[r->step_count - 1] = r->launches;
 	uint64_t *at = r->step_at + (r->step_count - 1) * r->states;
+	memcpy(r->step_changed + (r->step_count - 1) * r->states, r->changed,
+	       r->states * sizeof(*r->changed));
 	for (unsigned k = 0; k < r->states; k++) {
 		uint64_t end = t->last.at[k] > r->last_end[k] ? t->last.at[k] : r->last_end[k];
 
@@ -100,11 +111,33 @@ const uint64_t *replay_at(const struct replay *r, uint64_t at_ns)
 	return found ? r->step_at + (size_t)(found - r->step_ns) * r->states : NULL;
 }
 
-uint64_t replay_launches(const struct replay *r, uint64_t at_ns)
+size_t replay_lengths(const struct replay *r, const struct replay_step *steps, size_t count,
+		      unsigned state, bool is_graph, uint64_t *out, uint64_t *changed_ns)
 {
-	const uint64_t *found = step_find(r, at_ns);
+	bool is_first = true;
+	size_t kept = 0;
 
-	return found ? r->step_launches[found - r->step_ns] : 0;
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t *begin = replay_at(r, steps[i].begin_ns);
+		const uint64_t *end = replay_at(r, steps[i].end_ns);
+
+		if (!begin || !end)
+			continue;
+		size_t from = (size_t)(begin - r->step_at) / r->states;
+		size_t to = (size_t)(end - r->step_at) / r->states;
+		/* Where nothing is launched there is nothing to put into a graph. */
+		bool is_kept = is_graph && r->step_launches[from] == r->step_launches[to];
+		size_t of = is_kept ? 0 : state;
+
+		if (!is_first) {
+			if (changed_ns)
+				changed_ns[kept] = r->step_changed[to * r->states + of] -
+						   r->step_changed[from * r->states + of];
+			out[kept++] = end[of] > begin[of] ? end[of] - begin[of] : 0;
+		}
+		is_first = false;
+	}
+	return kept;
 }
 
 /* ---- host -------------------------------------------------------------------------------- */
@@ -140,8 +173,8 @@ static enum status thread_point(struct replay *r, struct thread *t, uint64_t now
 				bool waits, struct error *err)
 {
 	unsigned activity = inner->activity;
-	const double *f = host_factors(r, t, inner->phase, activity, err);
-	uint64_t own = now_ns - t->last.ns, rest = 0, ahead = 0, met;
+	const double *f = factors_of(r, inner->kind, err);
+	uint64_t before_ns = t->last.ns, own = now_ns - before_ns, rest = 0, ahead = 0, met;
 
 	if (!f)
 		return ST_MEMORY;
@@ -159,6 +192,8 @@ static enum status thread_point(struct replay *r, struct thread *t, uint64_t now
 		if (d->any && !r->drops_waits[activity][k])
 			at = (at > d->at[k] ? at : d->at[k]) - ahead;
 		t->last.at[k] = at + (waits && r->drops_rest[k] ? 0 : scaled(rest, f[k]));
+		if (f[k] != 1)
+			r->changed[k] += difference(now_ns - before_ns, f[k]);
 	}
 	t->last.ns = now_ns;
 	r->is_inexact |= t->last.at[0] != now_ns;
@@ -325,7 +360,7 @@ enum status replay_put_host(struct replay *r, const struct replay_host *h, struc
 		thread_begin(r, t, h->begin_ns);
 	} else {
 		/* Between two outermost calls a thread does what the next one's phase is for. */
-		struct replay_host inner = { .phase = h->phase };
+		struct replay_host inner = { .kind = h->between };
 
 		if (t->depth)
 			inner = r->calls[t->open[t->depth - 1]].host;
@@ -408,7 +443,7 @@ enum status replay_put_work(struct replay *r, const struct replay_work *w, struc
 
 	TRY(calls_end_by(r, w->begin_ns, err));
 	TRY(stream_of(r, w->stream, &s, err));
-	const double *f = work_factors(r, w, err);
+	const double *f = factors_of(r, w->kind, err);
 	const uint64_t *place = w->launch_ns ? map_find(&r->by_correlation, w->correlation) : NULL;
 	if (!f)
 		return ST_MEMORY;
@@ -422,6 +457,8 @@ enum status replay_put_work(struct replay *r, const struct replay_work *w, struc
 				  scaled(ns, f[k]);
 		if (done->end.at[k] > r->last_end[k])
 			r->last_end[k] = done->end.at[k];
+		if (f[k] != 1)
+			r->changed[k] += difference(ns, f[k]);
 	}
 	done->end.ns = w->end_ns;
 	done->launch_ns = w->launch_ns;

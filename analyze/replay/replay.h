@@ -54,27 +54,27 @@ struct replay_host { /* a range or call on a thread */
 	uint64_t begin_ns, end_ns;
 	uint64_t correlation; /* of a call; 0: none */
 	uint32_t thread;
-	uint8_t phase, activity; /* activity: enum replay_activity */
-	bool is_device_wide;     /* REPLAY_SYNC: of all streams */
-	bool is_stream_wait;     /* the thread's next launch waits for the other streams' work */
-	bool is_mark;            /* a step begins and ends with it */
+	uint32_t kind, between; /* for edits: of its own time, and of time before it that lies in
+				 * no other */
+	uint8_t activity;       /* enum replay_activity */
+	bool is_device_wide;    /* REPLAY_SYNC: of all streams */
+	bool is_stream_wait;    /* the thread's next launch waits for the other streams' work */
+	bool is_mark;           /* a step begins and ends with it */
 	bool is_step_thread;
 };
 struct replay_work { /* on a GPU */
 	uint64_t begin_ns, end_ns;
 	uint64_t correlation, launch_ns; /* launch_ns: begin of the call; 0: none is known */
-	uint32_t stream, name;
-	uint8_t work_class; /* enum gpu_class */
+	uint32_t stream, kind;           /* kind: for edits */
+	uint8_t work_class;              /* enum gpu_class */
 };
 
-/* The factors of a state's edits; each is asked once per argument and then remembered. */
+/* The factors of a state's edits; each is asked once per kind, a number that the caller gives to
+ * points which no edit tells apart, and then remembered. */
 struct replay_edits {
 	unsigned states; /* with state 0, at most REPLAY_STATES */
-	/* Of own time on a thread. */
-	double (*host)(void *self, unsigned state, unsigned phase, unsigned activity,
-		       bool is_step_thread);
-	/* Of the duration of work. */
-	double (*work)(void *self, unsigned state, const struct replay_work *work);
+	/* Of own time on a thread, and of the duration of work. */
+	double (*factor)(void *self, unsigned state, uint32_t kind);
 	/* Nothing waits for communication. */
 	bool (*overlaps)(void *self, unsigned state);
 	/* Calls of this activity do not wait for the GPU. */
@@ -101,8 +101,17 @@ enum status replay_end(struct replay *r, struct error *err);
  * begins or ends there, or more than REPLAY_STEPS_MAX came before.
  */
 const uint64_t *replay_at(const struct replay *r, uint64_t at_ns);
-/* How many calls that launch work began until such an instant; 0 where it is none. */
-uint64_t replay_launches(const struct replay *r, uint64_t at_ns);
+struct replay_step { /* as measured: from a begin of a mark to a begin or end */
+	uint64_t begin_ns, end_ns;
+};
+/*
+ * What steps take in a state, into `out`; the first is left out, and those whose ends replay_at()
+ * does not know.
+ * With `is_graph` steps that launch nothing take what they took.  *changed_ns (may be NULL): how
+ * much own time and work of each the edits scaled away.  Returns how many.
+ */
+size_t replay_lengths(const struct replay *r, const struct replay_step *steps, size_t count,
+		      unsigned state, bool is_graph, uint64_t *out, uint64_t *changed_ns);
 /* State 0 gave back every measured time. */
 bool replay_is_exact(const struct replay *r);
 

@@ -46,12 +46,10 @@ void replay_close(struct replay *r)
 		free(r->launched[i].begin.at);
 		free(r->launched[i].work_end.at);
 	}
-	for (size_t i = 0; i < FACTORS; i++)
-		free(r->host_factors[i]);
-	for (size_t i = 0; i < r->work_factor_cap; i++)
-		free(r->work_factors[i]);
+	for (size_t i = 0; i < r->factor_cap; i++)
+		free(r->factors[i]);
 	map_release(&r->by_correlation);
-	free(r->work_factors);
+	free(r->factors);
 	free(r->launched);
 	free(r->threads);
 	free(r->streams);
@@ -61,41 +59,23 @@ void replay_close(struct replay *r)
 	free(r->step_ns);
 	free(r->step_at);
 	free(r->step_launches);
+	free(r->step_changed);
 	free(r);
 }
 
-const double *host_factors(struct replay *r, const struct thread *t, unsigned phase,
-			   unsigned activity, struct error *err)
+const double *factors_of(struct replay *r, uint32_t kind, struct error *err)
 {
-	size_t place = (phase * REPLAY_ACTIVITIES + activity) * 2 + t->is_step_thread;
-	double *f = r->host_factors[place];
-
+	if (vec_reserve(&r->factors, &r->factor_cap, (size_t)kind + 1, err) != ST_OK)
+		return NULL;
+	double *f = r->factors[kind];
 	if (f)
 		return f;
-	f = r->host_factors[place] = calloc(r->states, sizeof(*f));
+	f = r->factors[kind] = calloc(r->states, sizeof(*f));
 	if (!f) {
 		fail_memory(err);
 		return NULL;
 	}
 	for (unsigned k = 0; k < r->states; k++)
-		f[k] = k ? r->edits->host(r->edits->self, k, phase, activity, t->is_step_thread)
-			 : 1;
-	return f;
-}
-
-const double *work_factors(struct replay *r, const struct replay_work *w, struct error *err)
-{
-	if (vec_reserve(&r->work_factors, &r->work_factor_cap, (size_t)w->name + 1, err) != ST_OK)
-		return NULL;
-	double *f = r->work_factors[w->name];
-	if (f)
-		return f;
-	f = r->work_factors[w->name] = calloc(r->states, sizeof(*f));
-	if (!f) {
-		fail_memory(err);
-		return NULL;
-	}
-	for (unsigned k = 0; k < r->states; k++)
-		f[k] = k ? r->edits->work(r->edits->self, k, w) : 1;
+		f[k] = k ? r->edits->factor(r->edits->self, k, kind) : 1;
 	return f;
 }

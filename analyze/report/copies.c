@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies by direction, and fills. */
-#include "analyze/engine/report.h"
+#include "analyze/report/copies.h"
 
 #include "schemas/model/records.h"
 
@@ -57,6 +57,15 @@ static void direction_of(const struct accumulator *f, uint32_t name, unsigned ki
 	direction_parse(trace_text(f->trace, name, NULL), d);
 	if (word[0])
 		snprintf(d->direction, sizeof(d->direction), "%s", word);
+}
+
+void copy_text(const struct accumulator *f, const struct event *e, char out[COPY_TEXT])
+{
+	struct direction d;
+
+	direction_of(f, e->name, e->kind, e->subkind, &d);
+	snprintf(out, COPY_TEXT, "%s%s%s%s%s", d.direction, d.from[0] ? " " : "", d.from,
+		 d.to[0] ? " " : "", d.to);
 }
 
 struct copies { /* the row found last: copies of one kind follow each other */

@@ -33,7 +33,7 @@ def counted_twice_ns(report):
     """By how much all findings of idle time are longer than what is not busy."""
     gpus = [gpu for rank in report["ranks"] for gpu in rank["gpus"]]
     steps = sum(rank["complete_steps"] for rank in report["ranks"]) or len(report["ranks"])
-    rows = {row["rule"]: row["saving_ns_per_step"] for row in report["findings"]}
+    rows = {row["rule"]: row["most_ns_per_step"] for row in report["findings"]}
     fills = sum(row["total_ns"] for rank in report["ranks"] for row in rank["kernels"]
                 if "fill" in (row["name"] or "").lower())
     idle = sum(gpu["not_busy_ns"] for gpu in gpus) + (fills if "zero_grad" in rows else 0)
@@ -62,17 +62,20 @@ def beyond(report):
     whole["kernel_ns"] = per_gpu * sum(row["total_ns"] for rank in report["ranks"]
                                        for row in rank["kernels"])
     windows = sum(gpu["window_ns"] for gpu in gpus) * per_gpu
-    rows = {row["rule"]: row["saving_ns_per_step"] for row in report["findings"]}
+    rows = {row["rule"]: row["most_ns_per_step"] for row in report["findings"]}
     return [rule for column, rules in PARTS.items() for rule in rules
             if rows.get(rule, 0) > min(whole[column], windows) + 1]
 
 
 def verdict(report):
-    """(bound, also)"""
+    """(bound, also), without what the replay of two families together says."""
     made = savings(report)
     unexplained = made.pop(None, 0)
-    order = sorted(made, key=made.get, reverse=True)
+    replayed = {row["family"]: row["saves_ns"] / (row["most_ns"] or 1)
+                for row in report["families"]}
+    saved = {family: ns * replayed[family] for family, ns in made.items()}
+    order = sorted(saved, key=saved.get, reverse=True)
     if unexplained > made[order[0]]:
         return "NO VERDICT", None
-    near = len(order) > 1 and made[order[1]] >= 0.8 * made[order[0]]
+    near = len(order) > 1 and saved[order[1]] >= 0.8 * saved[order[0]]
     return order[0], order[1] if near else None

@@ -357,7 +357,7 @@ void test_format_names_apart(void)
 void test_format_remedies_whole(void)
 {
 	static const unsigned widths[] = { 60, 80, 100, 140 };
-	struct fix fix = { .rule = "fp32_gemm", .saving = "12,345.6" };
+	struct fix fix = { .rule = "fp32_gemm", .saving = "12,345.6", .is_most = true };
 	struct blocks b;
 	struct buf out;
 

@@ -25,15 +25,33 @@ void test_edit_parse(void)
 		{ "comm=overlap", EDIT_OVERLAP, 0, "" },
 		{ "link=4x", EDIT_COMM, 0.25, "" },
 		{ "copy=0", EDIT_COPY, 0, "" },
+		{ "copy:HtoD*=0", EDIT_COPY, 0, "HtoD*" },
+		{ "work:elementwise=0", EDIT_WORK, 0, "elementwise" },
+		{ "place:*/layer1.*=0.5", EDIT_PLACE, 0.5, "*/layer1.*" },
 		{ "cause:blocking_copy=0", EDIT_CAUSE, 0, "blocking_copy" },
 	};
-	static const char *const bad[] = {
-		"",         "data",          "data=",        "data=-1",
-		"data=nan", "data=2x",       "data:x=1",     "link=2",
-		"link=0x",  "launch=0",      "comm=off",     "host=0.5",
-		"kernel=0", "cause:other=0", "cause=0",      "rank:7=median",
-		"data=0,",  ",data=0",       "data=0,bad=1", "comm=1e9"
-	};
+	static const char *const bad[] = { "",
+					   "data",
+					   "data=",
+					   "data=-1",
+					   "data=nan",
+					   "data=2x",
+					   "data:x=1",
+					   "link=2",
+					   "link=0x",
+					   "launch=0",
+					   "comm=off",
+					   "host=0.5",
+					   "kernel=0",
+					   "cause:other=0",
+					   "cause=0",
+					   "rank:7=median",
+					   "work:x=0",
+					   "place=0",
+					   "data=0,",
+					   ",data=0",
+					   "data=0,bad=1",
+					   "comm=1e9" };
 	struct edit_set set;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -72,24 +90,55 @@ void test_edit_sets(void)
 
 void test_edit_factors(void)
 {
+	struct edit_subject own = { .name = "forward", .phase = PHASE_FORWARD };
+	struct edit_subject data = { .name = "data", .phase = PHASE_DATA, .is_step_thread = true };
+	struct edit_subject gemm = {
+		.name = "a_gemm_b", .work_class = CLASS_COMPUTE, .work = WORK_GEMM, .is_work = true
+	};
+	struct edit_subject copy = { .name = "HtoD Pageable Device",
+				     .work_class = CLASS_COPY,
+				     .is_work = true };
+	struct edit_subject comm = { .name = "a_gemm_b",
+				     .work_class = CLASS_COMM,
+				     .work = WORK_COMM,
+				     .is_short = true,
+				     .is_work = true };
+	const char *globs[EDIT_PLACES];
 	struct edit_set set;
 
 	CHECK_OK(
 		edit_parse(&set, "launch=graph,kernel:*gemm*=0.5,kernel:a*=0.5,comm=0.1", 53, NULL),
 		NULL);
-	CHECK(edit_host(&set, PHASE_DATA, "data", REPLAY_OTHER, true) == 1);
-	CHECK(edit_host(&set, PHASE_FORWARD, "forward", REPLAY_OTHER, false) == 0);
-	CHECK(edit_work(&set, CLASS_COMPUTE, "a_gemm_b") == 0.25);
-	CHECK(edit_work(&set, CLASS_COMPUTE, "b_gemm_b") == 0.5);
-	CHECK(edit_work(&set, CLASS_COMM, "a_gemm_b") == 0.1);
-	CHECK(edit_work(&set, CLASS_COPY, "a_gemm_b") == 1);
+	CHECK(edit_factor(&set, &data) == 1);
+	CHECK(edit_factor(&set, &own) == 0);
+	CHECK(edit_factor(&set, &gemm) == 0.25);
+	CHECK(edit_factor(&set, &comm) == 0.1);
+	CHECK(edit_factor(&set, &copy) == 1);
 	CHECK(!edit_overlaps(&set));
 	CHECK_OK(edit_parse(&set, "data=0,cause:sync=0,comm=overlap", 32, NULL), NULL);
-	CHECK(edit_host(&set, PHASE_DATA, "data", REPLAY_OTHER, true) == 0);
-	CHECK(edit_host(&set, PHASE_DATA, "data", REPLAY_OTHER, false) == 1);
-	CHECK(edit_host(&set, PHASE_FORWARD, "forward", REPLAY_SYNC, true) == 0);
+	CHECK(edit_factor(&set, &data) == 0);
+	data.is_step_thread = false;
+	CHECK(edit_factor(&set, &data) == 1);
+	own.activity = REPLAY_SYNC;
+	CHECK(edit_factor(&set, &own) == 0);
 	CHECK(edit_drops_waits(&set, REPLAY_SYNC) && !edit_drops_waits(&set, REPLAY_COPY));
 	CHECK(edit_overlaps(&set));
+	CHECK_OK(edit_parse(&set, "copy:*pageable*=0,work:gemm=0.5,work:short_comm=0.25", 53, NULL),
+		 NULL);
+	CHECK(edit_factor(&set, &copy) == 0);
+	CHECK(edit_factor(&set, &gemm) == 0.5);
+	CHECK(edit_factor(&set, &comm) == 0.25);
+	comm.is_short = false;
+	CHECK(edit_factor(&set, &comm) == 1);
+	CHECK_OK(edit_parse(&set, "place:*.conv2=0.5,place:b=0,place:*.conv2=0.5", 46, NULL), NULL);
+	CHECK_U64(edit_places(&set, 1, globs, 0), 2);
+	gemm.places = 1;
+	CHECK(edit_factor(&set, &gemm) == 0.25);
+	own.places = 2;
+	CHECK(edit_factor(&set, &own) == 0);
+	CHECK(edit_is_place(globs[0], "layer1.conv2", "model/layer1.conv2"));
+	CHECK(edit_is_place("*/layer?/conv", "conv", "model/layer2/conv"));
+	CHECK(!edit_is_place(globs[1], "c", "b/c"));
 }
 
 /* ---- the replay -------------------------------------------------------------------------- */
@@ -100,17 +149,13 @@ struct factors {
 	bool overlaps, drops_waits, drops_rest;
 };
 
-static double host_factor(void *self, unsigned state, unsigned phase, unsigned activity,
-			  bool is_step_thread)
+/* Own time is of kind 0, work of kind 1. */
+static double factor(void *self, unsigned state, uint32_t kind)
 {
-	(void)state, (void)phase, (void)activity, (void)is_step_thread;
-	return ((const struct factors *)self)->host;
-}
+	const struct factors *f = self;
 
-static double work_factor(void *self, unsigned state, const struct replay_work *w)
-{
-	(void)state, (void)w;
-	return ((const struct factors *)self)->work;
+	(void)state;
+	return kind ? f->work : f->host;
 }
 
 static bool overlaps(void *self, unsigned state)
@@ -136,8 +181,7 @@ static struct replay *open_replay(struct replay_edits *edits, struct factors *f)
 	struct replay *r = NULL;
 
 	*edits = (struct replay_edits){ .states = 2,
-					.host = host_factor,
-					.work = work_factor,
+					.factor = factor,
 					.overlaps = overlaps,
 					.drops_waits = drops_waits,
 					.drops_rest = drops_rest,
@@ -169,7 +213,7 @@ static void put_work(struct replay *r, uint64_t begin_ns, uint64_t end_ns, uint6
 				 .correlation = correlation,
 				 .launch_ns = launch_ns,
 				 .stream = 2,
-				 .name = 3 };
+				 .kind = 1 };
 
 	CHECK_OK(replay_put_work(r, &w, NULL), NULL);
 }
@@ -259,7 +303,7 @@ void test_replay_is_exact(void)
 									      ? now_ns - 400
 									      : 0,
 							 .stream = pick(random, 32, 4),
-							 .name = pick(random, 40, 9),
+							 .kind = (uint32_t)pick(random, 40, 9),
 							 .work_class = pick(random, 44, 3) },
 						 NULL),
 					 NULL);

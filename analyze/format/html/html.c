@@ -323,9 +323,10 @@ static void draw_findings(struct buf *out, const struct block *b)
 		html_rawf(out, "<div class=\"rank\">%zu</div><div class=\"saving\">", i + 1);
 		if (f->saving)
 			html_rawf(out,
-				  "<b>\xe2\x89\xa4 %s %s</b><span>%.1f %% of %s</span>"
+				  "<b>%s %s %s</b><span>%.1f %% of %s</span>"
 				  "<div class=\"track\"><i style=\"width:%.1f%%\"></i></div>",
-				  f->saving, b->findings.unit, f->share, b->findings.of, f->share);
+				  f->is_most ? "\xe2\x89\xa4" : "\xe2\x88\x92", f->saving,
+				  b->findings.unit, f->share, b->findings.of, f->share);
 		else
 			html_raw(out, "<b>memory</b>");
 		html_raw(out, "</div><div class=\"what\">");
@@ -351,6 +352,13 @@ static void draw_findings(struct buf *out, const struct block *b)
 		html_raw(out, "</div><code class=\"rule\">");
 		html_text(out, f->rule);
 		html_raw(out, "</code>\n");
+	}
+	if (b->findings.together) {
+		html_raw(out,
+			 "<div class=\"rank\"></div><div class=\"saving\"><b>together</b></div>"
+			 "<div class=\"what\">");
+		html_text(out, b->findings.together);
+		html_raw(out, "</div><code class=\"rule\"></code>\n");
 	}
 	html_raw(out, "</div>\n");
 }

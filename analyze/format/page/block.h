@@ -156,6 +156,7 @@ struct fix {
 	const char *where;  /* NULL: not known */
 	const char *saving; /* "12.5"; NULL: saves no time */
 	double share;       /* of a step, percent */
+	bool is_most;       /* the saving is an upper bound; otherwise the replay's */
 };
 enum block_kind {
 	BLOCK_INPUT,     /* what was read: the top of a page */
@@ -198,6 +199,7 @@ struct block {
 			size_t count;
 			const char *unit, *of; /* savings in this unit; shares of "a step" */
 			unsigned brief_at;     /* text */
+			const char *together;  /* what several save, NULL: not known */
 		} findings;
 		struct {
 			const double *values;

@@ -429,10 +429,17 @@ static void draw_findings(struct text *t, const struct block *b)
 		snprintf(number, sizeof(number), "%zu", i + 1);
 		text_at(t, 0, TOKEN_TEXT, number);
 		if (f->saving) {
-			text_at(t, SIGN_AT, TOKEN_BOLD, "\xe2\x89\xa4");
+			text_at(t, SIGN_AT, TOKEN_BOLD,
+				f->is_most ? "\xe2\x89\xa4" : "\xe2\x88\x92");
 			text_right(t, end, TOKEN_BOLD, f->saving);
 		}
 		draw_finding(t, b, f, end + CALLOUT_AT - SAVING_END);
+	}
+	if (b->findings.together) {
+		text_at(t, 0, TOKEN_BOLD, "together");
+		text_wrap(t, end + CALLOUT_AT - SAVING_END, end + CALLOUT_AT - SAVING_END,
+			  TOKEN_TEXT, b->findings.together, 0);
+		text_end(t);
 	}
 }
 

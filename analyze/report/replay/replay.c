@@ -4,11 +4,9 @@
  * --what-if, or without it those of `usual`, replayed in the same pass.
  */
 #include "analyze/engine/report.h"
-#include "analyze/replay/edit.h"
 #include "analyze/report/replay/ops.h"
+#include "analyze/report/replay/points.h"
 #include "analyze/report/replay/tables.h"
-#include "schemas/model/call.h"
-#include "schemas/model/records.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
@@ -57,45 +55,26 @@ static const struct table_type table_job_what_if = {
 	.columns = COLUMNS(JOB_COLUMNS(COLUMN_ROW)),
 };
 
-struct replay_process {
-	struct replay *replay;
-	uint32_t step_thread;
-};
 struct replay_report {
-	struct edit_set *sets; /* of the usual ones */
-	const struct edit_set *edits;
+	struct edit_set *edits;
 	size_t edit_count;
+	const char *globs[EDIT_PLACES];
 	struct replay_edits asked;
-	struct accumulator *accumulator;
-	struct replay_process *processes; /* by id */
+	struct points *points;
+	struct replay **replays; /* by process id */
 	uint32_t process_count;
 	struct ops *ops; /* to be replayed with those of other ranks; NULL: it is alone */
-	uint8_t *calls;  /* by name: 1 + what the call does, 0: not asked yet */
-	size_t call_cap;
 };
 
 /* ---- edits: a state for each set, and one more without what is not explained -------------- */
 
-static double host_factor(void *self, unsigned state, unsigned phase, unsigned activity,
-			  bool is_step_thread)
+static double factor(void *self, unsigned state, uint32_t kind)
 {
 	const struct replay_report *s = self;
 
-	if (state > s->edit_count)
-		return 1;
-	return edit_host(&s->edits[state - 1], phase,
-			 context_phase(s->accumulator->context, phase).name, activity,
-			 is_step_thread);
-}
-
-static double work_factor(void *self, unsigned state, const struct replay_work *w)
-{
-	const struct replay_report *s = self;
-
-	if (state > s->edit_count)
-		return 1;
-	return edit_work(&s->edits[state - 1], (enum gpu_class)w->work_class,
-			 trace_text(s->accumulator->trace, w->name, NULL));
+	return state > s->edit_count
+		       ? 1
+		       : edit_factor(&s->edits[state - 1], points_kind(s->points, kind));
 }
 
 static bool overlaps(void *self, unsigned state)
@@ -123,196 +102,95 @@ static enum status replay_report_begin(struct accumulator *f, struct error *err)
 {
 	struct replay_report *s = f->state;
 
-	s->accumulator = f;
-	s->edits = f->edits;
-	s->edit_count = f->edit_count;
-	if (!s->edit_count) {
-		TRY(edit_sets_parse(&s->sets, &s->edit_count, usual, err));
-		s->edits = s->sets;
+	if (f->edit_count) {
+		s->edits = calloc(f->edit_count, sizeof(*s->edits));
+		if (!s->edits)
+			return fail_memory(err);
+		memcpy(s->edits, f->edits, f->edit_count * sizeof(*s->edits));
+		s->edit_count = f->edit_count;
+	} else {
+		TRY(edit_sets_parse(&s->edits, &s->edit_count, usual, err));
 	}
 	s->asked = (struct replay_edits){ .states = (unsigned)s->edit_count + 2,
-					  .host = host_factor,
-					  .work = work_factor,
+					  .factor = factor,
 					  .overlaps = overlaps,
 					  .drops_waits = drops_waits,
 					  .drops_rest = drops_rest,
 					  .self = s };
+	TRY(points_open(&s->points, f, s->globs, edit_places(s->edits, s->edit_count, s->globs, 0),
+			err));
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
-	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
-	if (!s->processes)
+	s->replays = calloc((size_t)s->process_count + 1, sizeof(struct replay *));
+	if (!s->replays)
 		return fail_memory(err);
 	return f->is_single ? ST_OK : ops_begin(&s->ops, f, err);
 }
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-enum { CALL_ACTIVITY = 0x0f, CALL_DEVICE_WIDE = 0x10, CALL_STREAM_WAIT = 0x20 };
-
-static enum status call_of(struct accumulator *f, uint32_t name, uint8_t *out, struct error *err)
-{
-	static const uint8_t activities[] = {
-		[CALL_OTHER] = REPLAY_OTHER,        [CALL_KERNELS] = REPLAY_LAUNCH,
-		[CALL_SYNC] = REPLAY_SYNC,          [CALL_COPY] = REPLAY_COPY,
-		[CALL_BLOCKING_COPY] = REPLAY_COPY, [CALL_ALLOCATOR] = REPLAY_ALLOCATOR,
-		[CALL_COMPILE] = REPLAY_COMPILE,
-	};
-	struct replay_report *s = f->state;
-
-	TRY(vec_reserve(&s->calls, &s->call_cap, (size_t)name + 1, err));
-	if (!s->calls[name]) {
-		const char *text = trace_text(f->trace, name, NULL);
-		unsigned call = activities[causes_call_class(f->causes, name)];
-
-		if (strstr(text, "DeviceSynchronize") || strstr(text, "CtxSynchronize"))
-			call |= CALL_DEVICE_WIDE;
-		if (strstr(text, "StreamWaitEvent"))
-			call |= CALL_STREAM_WAIT;
-		s->calls[name] = (uint8_t)(call + 1);
-	}
-	*out = (uint8_t)(s->calls[name] - 1);
-	return ST_OK;
-}
-
-static enum status replay_of(struct accumulator *f, uint32_t process, struct replay **out,
-			     struct error *err)
-{
-	struct replay_report *s = f->state;
-	struct replay_process *p = &s->processes[process];
-
-	if (!p->replay) {
-		TRY(replay_open(&p->replay, &s->asked, err));
-		p->step_thread = context_step_thread(f->context, process);
-	}
-	*out = p->replay;
-	return ST_OK;
-}
-
-static enum status put_host(struct accumulator *f, const struct event *e, struct error *err)
-{
-	const struct replay_report *s = f->state;
-	uint32_t process = acc_process(f, e->track);
-	struct replay *replay;
-	uint8_t call = REPLAY_OTHER;
-
-	TRY(replay_of(f, process, &replay, err));
-	if (e->kind == KIND_API)
-		TRY(call_of(f, e->name, &call, err));
-	else if (e->kind == KIND_JIT)
-		call = REPLAY_COMPILE;
-	else if (e->kind == KIND_RANGE && e->subkind == RANGE_GC)
-		call = REPLAY_GC;
-	bool is_step_thread = e->track == s->processes[process].step_thread;
-	struct replay_host h = {
-		.begin_ns = e->begin_ns,
-		.end_ns = e->end_ns,
-		.correlation = e->kind == KIND_API ? e->correlation : 0,
-		.thread = e->track,
-		.phase = e->phase,
-		.activity = call & CALL_ACTIVITY,
-		.is_device_wide = call & CALL_DEVICE_WIDE,
-		.is_stream_wait = call & CALL_STREAM_WAIT,
-		.is_mark = is_step_thread && context_is_mark(f->context, e),
-		.is_step_thread = is_step_thread,
-	};
-	return replay_put_host(replay, &h, err);
-}
-
-static enum status put_work(struct accumulator *f, const struct event *e, struct error *err)
-{
-	const struct launch *l = batch_launch(f->batch, e);
-	struct replay *replay;
-
-	TRY(replay_of(f, acc_process(f, e->track), &replay, err));
-	return replay_put_work(replay,
-			       &(struct replay_work){
-				       .begin_ns = e->begin_ns,
-				       .end_ns = e->end_ns,
-				       .correlation = e->correlation,
-				       .launch_ns = l ? l->begin_ns : 0,
-				       .stream = e->track,
-				       .name = e->name,
-				       .work_class = (uint8_t)sweep_class(f->sweep, e),
-			       },
-			       err);
-}
-
-static bool is_host(const struct event *e)
-{
-	if (e->kind == KIND_RANGE)
-		return e->subkind != RANGE_GPU_ANNOTATION && e->subkind != RANGE_PROFILER;
-	return e->kind == KIND_API || e->kind == KIND_JIT || e->kind == KIND_STEP;
-}
-
 static enum status replay_report_put(struct accumulator *f, const struct sorted_batch *w,
 				     struct error *err)
 {
-	const struct replay_report *s = f->state;
+	struct replay_report *s = f->state;
+	struct point point;
 
 	if (s->ops)
 		TRY(ops_put(s->ops, f, w, err));
 	for (size_t i = 0; i < w->in->count; i++) {
 		const struct event *e = &w->in->events[i];
+		uint32_t process = acc_process(f, e->track);
 
-		if (!acc_wants(f, acc_process(f, e->track)))
+		if (!acc_wants(f, process))
 			continue;
-		if (event_is_gpu_work(e))
-			TRY(put_work(f, e, err));
-		else if (is_host(e))
-			TRY(put_host(f, e, err));
+		TRY(points_take(s->points, f, e, &point, err));
+		if (point.type == POINT_NONE)
+			continue;
+		if (!s->replays[process])
+			TRY(replay_open(&s->replays[process], &s->asked, err));
+		if (point.type == POINT_WORK)
+			TRY(replay_put_work(s->replays[process], &point.work, err));
+		else
+			TRY(replay_put_host(s->replays[process], &point.host, err));
 	}
 	return ST_OK;
 }
 
 /* ---- end --------------------------------------------------------------------------------- */
 
-/* Lengths of the counted steps but the first in one state; returns how many. */
-static size_t step_lengths(const struct replay_report *s, const struct replay *r,
-			   const struct step_list *l, size_t state, uint64_t *out)
+static uint64_t median_step(const struct replay_report *s, const struct replay *r,
+			    const struct replay_step *steps, size_t count, size_t state,
+			    uint64_t *lengths)
 {
 	bool is_graph = state && state <= s->edit_count && edit_is_graph(&s->edits[state - 1]);
-	size_t count = 0;
-	bool is_first = true;
 
-	for (size_t i = 0; i < l->count; i++) {
-		const struct step_row *row = &l->rows[i];
-		const uint64_t *begin = replay_at(r, row->begin_ns);
-		const uint64_t *end = replay_at(r, row->end_ns);
-
-		if (!row->is_counted || row->is_out || !begin || !end)
-			continue;
-		/* Where nothing is launched there is nothing to put into a graph. */
-		bool is_kept = is_graph &&
-			       replay_launches(r, row->begin_ns) == replay_launches(r, row->end_ns);
-		size_t of = is_kept ? 0 : state;
-
-		if (!is_first)
-			out[count++] = end[of] > begin[of] ? end[of] - begin[of] : 0;
-		is_first = false;
-	}
-	return count;
+	count = replay_lengths(r, steps, count, (unsigned)state, is_graph, lengths, NULL);
+	return (uint64_t)median_u64(lengths, count);
 }
 
-static enum status put_rows(struct accumulator *f, uint32_t process, uint64_t *lengths,
-			    struct error *err)
+static enum status put_rows(struct accumulator *f, uint32_t process, struct replay_step *steps,
+			    uint64_t *lengths, struct error *err)
 {
 	const struct replay_report *s = f->state;
-	const struct replay *r = s->processes[process].replay;
+	const struct replay *r = s->replays[process];
 	const struct step_list *l = &f->steps[process];
-	size_t count = step_lengths(s, r, l, 0, lengths);
-	uint64_t baseline = (uint64_t)median_u64(lengths, count);
+	size_t of = 0;
 
-	step_lengths(s, r, l, s->edit_count + 1, lengths);
-	uint64_t explained = (uint64_t)median_u64(lengths, count);
+	for (size_t i = 0; i < l->count; i++)
+		if (l->rows[i].is_counted && !l->rows[i].is_out)
+			steps[of++] =
+				(struct replay_step){ l->rows[i].begin_ns, l->rows[i].end_ns };
+	size_t count = replay_lengths(r, steps, of, 0, false, lengths, NULL);
+	uint64_t baseline = (uint64_t)median_u64(lengths, count);
+	uint64_t explained = median_step(s, r, steps, of, s->edit_count + 1, lengths);
 
 	for (size_t i = 0; count && i < s->edit_count; i++) {
 		union value keys[WHAT_IF_EDITS + 1], *row;
 
 		keys[WHAT_IF_EDITS].text = s->edits[i].text;
 		TRY(acc_row(f, "rank_what_if", process, keys, &row, err));
-		step_lengths(s, r, l, i + 1, lengths);
 		row[WHAT_IF_STEPS].u64 += count;
 		cell_raise(&row[WHAT_IF_BASELINE], baseline);
-		cell_raise(&row[WHAT_IF_STEP], (uint64_t)median_u64(lengths, count));
+		cell_raise(&row[WHAT_IF_STEP], median_step(s, r, steps, of, i + 1, lengths));
 		cell_raise(&row[WHAT_IF_REST], baseline > explained ? baseline - explained : 0);
 		if (row[WHAT_IF_EXACT].u64 == NO_U64 || !replay_is_exact(r))
 			row[WHAT_IF_EXACT].u64 = replay_is_exact(r);
@@ -327,15 +205,17 @@ static enum status replay_report_end(struct accumulator *f, struct error *err)
 	if (s->ops)
 		TRY(ops_end(s->ops, f, err));
 	for (uint32_t i = 1; i <= s->process_count; i++) {
-		struct replay *r = s->processes[i].replay;
+		struct replay *r = s->replays[i];
 
 		if (!r)
 			continue;
 		TRY(replay_end(r, err));
-		uint64_t *lengths = calloc(f->steps[i].count + 1, sizeof(*lengths));
-		if (!lengths)
-			return fail_memory(err);
-		enum status status = put_rows(f, i, lengths, err);
+		size_t count = f->steps[i].count + 1;
+		struct replay_step *steps = calloc(count, sizeof(*steps));
+		uint64_t *lengths = calloc(count, sizeof(*lengths));
+		enum status status =
+			steps && lengths ? put_rows(f, i, steps, lengths, err) : fail_memory(err);
+		free(steps);
 		free(lengths);
 		TRY(status);
 	}
@@ -346,12 +226,12 @@ static void replay_report_release(struct accumulator *f)
 {
 	struct replay_report *s = f->state;
 
-	for (uint32_t i = 0; s->processes && i <= s->process_count; i++)
-		replay_close(s->processes[i].replay);
+	for (uint32_t i = 0; s->replays && i <= s->process_count; i++)
+		replay_close(s->replays[i]);
 	ops_free(s->ops);
-	free(s->processes);
-	free(s->calls);
-	free(s->sets);
+	points_close(s->points);
+	free(s->replays);
+	free(s->edits);
 }
 
 static void finish_saves(union value *row, uint64_t before, uint64_t after, size_t saves,

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/findings/replayed.h"
+
+#include "analyze/report/comm/comm.h"
+#include "analyze/report/replay/log.h"
+#include "schemas/base/bytes.h"
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UNEXPLAINED_MOST 0.1     /* of a step */
+#define BLANK_NS         100000u /* between launches shorter ones are Python's */
+
+const char *const replayed_places[REPLAYED_PLACES] = { "*zero_grad*",
+						       "*search_unused_parameters*" };
+
+struct sum { /* over the ranks */
+	double step_ns;
+	bool is_elsewhere; /* half of the steps of a rank have nothing that the edits change */
+};
+struct answer {
+	struct edit_set set;
+	struct sum sum;
+};
+struct replayed {
+	struct tables *all;
+	struct answer *answers; /* the first: without edits */
+	size_t count, cap;
+	double unexplained_ns;
+	uint64_t ranks; /* that were replayed */
+};
+
+/* One pass over the points of a rank. */
+struct pass {
+	struct replayed *of;
+	size_t first, states; /* the answers from `first` on; state 0 is without edits */
+	const struct log_reader *reader;
+	struct replay *replay;
+	struct replay_step *steps;
+	size_t step_count, step_cap;
+	uint64_t *lengths, *changed;
+	/* While no thread has anything open beside GPU work, one may have waited for that
+	 * work. */
+	uint64_t open_until_ns, busy_until_ns, busy_ns, blank_ns; /* busy_ns: since nothing is */
+};
+
+static const struct edit_set *set_of(const struct pass *p, unsigned state)
+{
+	return &p->of->answers[p->first + state - 1].set;
+}
+
+static bool is_rest(const struct pass *p, unsigned state)
+{
+	return state == p->states;
+}
+
+static double factor(void *self, unsigned state, uint32_t kind)
+{
+	const struct pass *p = self;
+
+	return is_rest(p, state) ? 1 : edit_factor(set_of(p, state), log_kind(p->reader, kind));
+}
+
+static bool overlaps(void *self, unsigned state)
+{
+	return !is_rest(self, state) && edit_overlaps(set_of(self, state));
+}
+
+static bool drops_waits(void *self, unsigned state, unsigned activity)
+{
+	return !is_rest(self, state) && edit_drops_waits(set_of(self, state), activity);
+}
+
+static bool drops_rest(void *self, unsigned state)
+{
+	return is_rest(self, state);
+}
+
+/* ---- a pass ------------------------------------------------------------------------------ */
+
+static enum status steps_read(struct pass *p, const char *packed, struct error *err)
+{
+	uint64_t last = 0;
+
+	while (packed && *packed) {
+		struct replay_step s = { .begin_ns = last };
+
+		s.begin_ns += (uint64_t)unzigzag(packed_take(&packed));
+		s.end_ns = s.begin_ns + packed_take(&packed);
+		last = s.begin_ns;
+		if (s.end_ns < s.begin_ns)
+			break;
+		TRY(vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, err));
+		p->steps[p->step_count++] = s;
+	}
+	p->lengths = calloc(p->step_count + 1, sizeof(*p->lengths));
+	p->changed = calloc(p->step_count + 1, sizeof(*p->changed));
+	return p->lengths && p->changed ? ST_OK : fail_memory(err);
+}
+
+static uint64_t beyond(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns > b_ns ? a_ns - b_ns : 0;
+}
+
+static void note_work(struct pass *p, const struct replay_work *w)
+{
+	uint64_t from_ns =
+		p->busy_until_ns > p->open_until_ns ? p->busy_until_ns : p->open_until_ns;
+
+	p->busy_ns += beyond(w->end_ns, from_ns > w->begin_ns ? from_ns : w->begin_ns);
+	p->busy_until_ns = w->end_ns > p->busy_until_ns ? w->end_ns : p->busy_until_ns;
+}
+
+static void note_host(struct pass *p, const struct replay_host *h)
+{
+	uint64_t from_ns = p->open_until_ns, to_ns = h->begin_ns;
+
+	if (h->is_mark)
+		return;
+	uint64_t busy_ns = beyond(p->busy_ns, beyond(p->busy_until_ns, to_ns));
+
+	if (from_ns > p->steps[0].begin_ns && to_ns < p->steps[p->step_count - 1].end_ns &&
+	    to_ns > from_ns + BLANK_NS && 2 * busy_ns > to_ns - from_ns)
+		p->blank_ns += to_ns - from_ns;
+	if (h->end_ns <= from_ns)
+		return;
+	p->open_until_ns = h->end_ns;
+	p->busy_ns = beyond(p->busy_until_ns, h->end_ns);
+}
+
+static enum status points_replay(struct pass *p, struct log_reader *reader, struct error *err)
+{
+	struct point point;
+
+	for (;;) {
+		TRY(log_take(reader, &point, err));
+		if (point.type == POINT_NONE)
+			return replay_end(p->replay, err);
+		if (point.type == POINT_HOST) {
+			note_host(p, &point.host);
+			TRY(replay_put_host(p->replay, &point.host, err));
+			continue;
+		}
+		note_work(p, &point.work);
+		TRY(replay_put_work(p->replay, &point.work, err));
+	}
+}
+
+/* What the edits are about is in less than half of the steps. */
+static bool is_elsewhere(const uint64_t *changed, size_t count)
+{
+	double sum = 0;
+	size_t with = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += (double)changed[i];
+	for (size_t i = 0; i < count; i++)
+		with += sum > 0 && 4 * (double)changed[i] * (double)count >= sum;
+	return 2 * with < count || sum <= 0;
+}
+
+static void pass_end(struct pass *p)
+{
+	struct replayed *r = p->of;
+	size_t count =
+		replay_lengths(p->replay, p->steps, p->step_count, 0, false, p->lengths, NULL);
+
+	if (count < 2)
+		return;
+	double baseline = median_u64(p->lengths, count);
+	if (!p->first) {
+		uint64_t span_ns = p->steps[p->step_count - 1].end_ns - p->steps[0].begin_ns;
+
+		replay_lengths(p->replay, p->steps, p->step_count, (unsigned)p->states, false,
+			       p->lengths, NULL);
+		r->unexplained_ns += baseline - median_u64(p->lengths, count) +
+				     baseline * (double)p->blank_ns / (double)(span_ns + 1);
+		r->ranks++;
+	}
+	for (size_t i = 0; i + 1 < p->states; i++) {
+		struct answer *a = &r->answers[p->first + i];
+
+		replay_lengths(p->replay, p->steps, p->step_count, (unsigned)i + 1,
+			       edit_is_graph(&a->set), p->lengths, p->changed);
+		a->sum.is_elsewhere |= a->set.count && is_elsewhere(p->changed, count);
+		a->sum.step_ns += median_u64(p->lengths, count);
+	}
+}
+
+/* Of a rank: the answers from `first` on, `count` of them. */
+static enum status rank_replay(struct replayed *r, const union value *row, size_t first,
+			       size_t count, struct error *err)
+{
+	struct pass p = { .of = r, .first = first, .states = count + 1 };
+	struct replay_edits edits = { .states = (unsigned)count + 2,
+				      .factor = factor,
+				      .overlaps = overlaps,
+				      .drops_waits = drops_waits,
+				      .drops_rest = drops_rest,
+				      .self = &p };
+	struct log_reader *reader = NULL;
+	enum status status = steps_read(&p, row[LOG_STEPS].text, err);
+
+	if (status == ST_OK && p.step_count > 2)
+		status = log_open(&reader, row[LOG_PACKED].text, err);
+	p.reader = reader;
+	if (status == ST_OK && reader)
+		status = replay_open(&p.replay, &edits, err);
+	if (status == ST_OK && reader)
+		status = points_replay(&p, reader, err);
+	if (status == ST_OK && reader)
+		pass_end(&p);
+	replay_close(p.replay);
+	log_close(reader);
+	free(p.steps);
+	free(p.lengths);
+	free(p.changed);
+	return status;
+}
+
+/* ---- questions --------------------------------------------------------------------------- */
+
+enum status replayed_open(struct replayed **out, struct tables *all, struct error *err)
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return fail_memory(err);
+	(*out)->all = all;
+	return ST_OK;
+}
+
+void replayed_close(struct replayed *r)
+{
+	if (r)
+		free(r->answers);
+	free(r);
+}
+
+static const struct answer *find(const struct replayed *r, const char *edits)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (!strcmp(r->answers[i].set.text, edits))
+			return &r->answers[i];
+	return NULL;
+}
+
+enum status replayed_ask(struct replayed *r, const char *const *edits, size_t count,
+			 struct error *err)
+{
+	struct table *t = tables_find(r->all, "replay_log");
+	const char *globs[EDIT_PLACES];
+	const union value *row;
+	size_t first = r->count;
+
+	memcpy(globs, replayed_places, sizeof(replayed_places));
+	for (size_t i = 0; i < count + !first; i++) {
+		const char *text = first ? edits[i] : i ? edits[i - 1] : "";
+		struct answer *a;
+
+		if (find(r, text) || r->count == first + EDIT_SETS_MAX)
+			continue;
+		TRY(vec_reserve(&r->answers, &r->cap, r->count + 1, err));
+		a = &r->answers[r->count];
+		*a = (struct answer){ .set = { .count = 0 } };
+		if (*text)
+			TRY(edit_parse(&a->set, text, strlen(text), err));
+		edit_places(&a->set, 1, globs, REPLAYED_PLACES);
+		r->count++;
+	}
+	if (r->count == first || (first && !r->ranks))
+		return ST_OK;
+	for (size_t i = 0; (row = table_at(t, i)); i++)
+		TRY(rank_replay(r, row, first, r->count - first, err));
+	return ST_OK;
+}
+
+double replayed_baseline(const struct replayed *r)
+{
+	double ns = r && r->ranks ? r->answers[0].sum.step_ns / (double)r->ranks : 0;
+
+	return r && r->ranks && r->unexplained_ns / (double)r->ranks <= UNEXPLAINED_MOST * ns ? ns
+											      : 0;
+}
+
+struct replay_answer replayed_answer(const struct replayed *r, const char *edits)
+{
+	double baseline = replayed_baseline(r);
+	const struct answer *a = baseline > 0 ? find(r, edits) : NULL;
+
+	if (!a || a->sum.is_elsewhere)
+		return (struct replay_answer){ .is_known = false };
+	double step_ns = a->sum.step_ns / (double)r->ranks;
+	return (struct replay_answer){ .step_ns = step_ns,
+				       .saves_ns = step_ns < baseline ? baseline - step_ns : 0,
+				       .is_known = true };
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/replay/log.h"
+
+#include "analyze/report/comm/comm.h"
+#include "schemas/base/arena.h"
+#include "schemas/base/bytes.h"
+#include "schemas/base/map.h"
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct table_type table_replay_log = {
+	.name = "replay_log",
+	.under = &table_ranks,
+	.nest = NEST_NEVER,
+	.columns = COLUMNS(RANK_COLUMNS,
+			   { "first_ns", NULL, CELL_U64, KEY, NULL, "tells inputs apart" },
+			   { "packed", NULL, CELL_TEXT, MAX, NULL, "points of a replay" },
+			   { "steps", NULL, CELL_TEXT, MAX, NULL, "their begins and lengths" }, ),
+};
+
+/* What points have in common that come again and again: one number stands for all of it. */
+enum {
+	SHAPE_WORK = 1,
+	SHAPE_CORRELATED = 2, /* of work: its launch is known */
+	SHAPE_DEVICE_WIDE = 4,
+	SHAPE_STREAM_WAIT = 8,
+	SHAPE_MARK = 16,
+	SHAPE_STEP_THREAD = 32,
+	KIND_SHORT = 1,
+	KIND_BATCHED = 2,
+	NAME_MOST = 1 << 12,
+	KINDS_MOST = 1 << 20, /* in what is read */
+};
+struct shape {
+	uint32_t track, kind, between, flags;
+};
+struct last {
+	uint64_t begin_ns, correlation[2]; /* of the host and of work */
+};
+
+struct log {
+	struct buf packed;
+	struct map shapes, kinds; /* their numbers in the log */
+	struct last last;
+	uint64_t first_ns;
+	size_t shape_count, kind_count;
+	size_t count; /* of the first, which is of no process: how many there are */
+	bool is_full, is_open;
+};
+
+/* ---- writing ----------------------------------------------------------------------------- */
+
+enum status logs_open(struct log **out, const struct accumulator *f, struct error *err)
+{
+	uint32_t count = trace_count(f->trace, TRACE_PROCESSES);
+
+	*out = calloc((size_t)count + 1, sizeof(**out));
+	if (!*out)
+		return fail_memory(err);
+	(*out)->count = count;
+	for (uint32_t i = 1; i <= count; i++) {
+		struct log *l = &(*out)[i];
+		uint32_t rank = trace_get_process(f->trace, i)->rank;
+
+		buf_init(&l->packed, (size_t)LOG_MOST + 2 * NAME_MOST);
+		l->is_full = rank != NO_ID && rank >= LOG_RANKS;
+	}
+	return ST_OK;
+}
+
+void logs_close(struct log *all)
+{
+	for (size_t i = 1; all && i <= all->count; i++) {
+		buf_release(&all[i].packed);
+		map_release(&all[i].shapes);
+		map_release(&all[i].kinds);
+	}
+	free(all);
+}
+
+static enum status kind_put(struct log *l, const struct points *points, uint32_t kind,
+			    struct error *err)
+{
+	const struct edit_subject *s = points_kind(points, kind);
+	bool is_new;
+	uint64_t *number = map_put(&l->kinds, kind, &is_new);
+	size_t len = strlen(s->name) < NAME_MOST ? strlen(s->name) : NAME_MOST;
+
+	if (!number)
+		return fail_memory(err);
+	if (is_new)
+		*number = l->kind_count++;
+	packed_put(&l->packed, *number);
+	if (!is_new)
+		return ST_OK;
+	packed_put(&l->packed, s->is_work ? s->work_class : s->phase);
+	packed_put(&l->packed, s->is_work ? s->work : s->activity);
+	packed_put(&l->packed,
+		   (s->is_short ? KIND_SHORT : 0u) | (s->is_batched ? KIND_BATCHED : 0u));
+	packed_put(&l->packed, s->places);
+	packed_put(&l->packed, len);
+	buf_put(&l->packed, s->name, len);
+	return ST_OK;
+}
+
+static enum status shape_put(struct log *l, const struct points *points, const struct shape *s,
+			     struct error *err)
+{
+	bool is_new;
+	uint64_t *number = map_put(&l->shapes,
+				   (uint64_t)s->track << 44 ^ (uint64_t)s->between << 26 ^
+					   (uint64_t)s->kind << 6 ^ s->flags,
+				   &is_new);
+
+	if (!number)
+		return fail_memory(err);
+	if (is_new)
+		*number = l->shape_count++;
+	packed_put(&l->packed, *number);
+	if (!is_new)
+		return ST_OK;
+	packed_put(&l->packed, s->flags);
+	packed_put(&l->packed, s->track);
+	TRY(kind_put(l, points, s->kind, err));
+	return s->flags & SHAPE_WORK ? ST_OK : kind_put(l, points, s->between, err);
+}
+
+static void delta_put(struct buf *out, uint64_t *last, uint64_t value)
+{
+	packed_put(out, zigzag((int64_t)(value - *last)));
+	*last = value;
+}
+
+enum status logs_put(struct log *all, struct accumulator *f, const struct points *points,
+		     const struct event *e, const struct point *p, struct error *err)
+{
+	struct log *l = &all[acc_process(f, e->track)];
+	const struct replay_host *h = &p->host;
+	const struct replay_work *w = &p->work;
+	bool is_work = p->type == POINT_WORK;
+	struct shape s = { .track = e->track };
+
+	if (l->is_full || !l->packed.ceiling)
+		return ST_OK;
+	if (!l->is_open)
+		l->first_ns = e->begin_ns;
+	l->is_open = true;
+	if (is_work) {
+		s.kind = w->kind;
+		s.flags = SHAPE_WORK | (w->launch_ns ? SHAPE_CORRELATED : 0u);
+	} else {
+		s.kind = h->kind;
+		s.between = h->between;
+		s.flags = (h->correlation ? SHAPE_CORRELATED : 0u) |
+			  (h->is_device_wide ? SHAPE_DEVICE_WIDE : 0u) |
+			  (h->is_stream_wait ? SHAPE_STREAM_WAIT : 0u) |
+			  (h->is_mark ? SHAPE_MARK : 0u) |
+			  (h->is_step_thread ? SHAPE_STEP_THREAD : 0u);
+	}
+	TRY(shape_put(l, points, &s, err));
+	delta_put(&l->packed, &l->last.begin_ns, e->begin_ns);
+	packed_put(&l->packed, e->end_ns - e->begin_ns);
+	if (s.flags & SHAPE_CORRELATED)
+		delta_put(&l->packed, &l->last.correlation[is_work], e->correlation);
+	if (is_work && w->launch_ns)
+		packed_put(&l->packed, zigzag((int64_t)(w->begin_ns - w->launch_ns)));
+	l->is_full = l->packed.len >= LOG_MOST;
+	return buf_status(&l->packed, err);
+}
+
+/* A step counts if all of it is in the log; where that is full, the last may lack work. */
+static void log_steps(const struct log *l, const struct step_list *steps, struct buf *out)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct step_row *s = &steps->rows[i];
+
+		if (!s->is_counted || s->is_out)
+			continue;
+		if (l->is_full &&
+		    (i + 1 == steps->count || steps->rows[i + 1].end_ns > l->last.begin_ns))
+			break;
+		delta_put(out, &last, s->begin_ns);
+		packed_put(out, s->end_ns - s->begin_ns);
+	}
+}
+
+enum status logs_end(struct log *all, struct accumulator *f, struct error *err)
+{
+	for (uint32_t i = 1; i <= all->count; i++) {
+		struct log *l = &all[i];
+		union value keys[LOG_KEYS], *row;
+		struct buf steps;
+
+		if (!l->is_open)
+			continue;
+		keys[LOG_FIRST].u64 = l->first_ns;
+		TRY(acc_row(f, "replay_log", i, keys, &row, err));
+		TRY(acc_text(f, "replay_log", &row[LOG_PACKED], buf_text(&l->packed), err));
+		buf_init(&steps, LOG_MOST);
+		log_steps(l, &f->steps[i], &steps);
+		enum status status =
+			acc_text(f, "replay_log", &row[LOG_STEPS], buf_text(&steps), err);
+		buf_release(&steps);
+		TRY(status);
+	}
+	return ST_OK;
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+struct log_reader {
+	const char *at;
+	struct shape *shapes;
+	struct edit_subject *kinds;
+	size_t shape_count, shape_cap, kind_count, kind_cap;
+	struct last last;
+	struct arena names;
+};
+
+enum status log_open(struct log_reader **out, const char *packed, struct error *err)
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return fail_memory(err);
+	(*out)->at = packed;
+	arena_init(&(*out)->names, SIZE_MAX);
+	return ST_OK;
+}
+
+void log_close(struct log_reader *r)
+{
+	if (!r)
+		return;
+	arena_release(&r->names);
+	free(r->shapes);
+	free(r->kinds);
+	free(r);
+}
+
+const struct edit_subject *log_kind(const struct log_reader *r, uint32_t kind)
+{
+	return &r->kinds[kind];
+}
+
+static enum status kind_take(struct log_reader *r, bool is_work, bool is_step_thread, uint32_t *out,
+			     struct error *err)
+{
+	uint64_t number = packed_take(&r->at);
+	struct edit_subject s = { .is_work = is_work, .is_step_thread = is_step_thread };
+
+	*out = (uint32_t)number;
+	if (number < r->kind_count)
+		return ST_OK;
+	if (number > r->kind_count || number >= KINDS_MOST)
+		goto damaged;
+	uint64_t of = packed_take(&r->at), does = packed_take(&r->at), flags = packed_take(&r->at);
+	s.places = (uint32_t)packed_take(&r->at);
+	uint64_t len = packed_take(&r->at);
+	if (len > NAME_MOST || strnlen(r->at, len) < len || of >= 256 ||
+	    (is_work ? of > CLASS_COPY : does >= REPLAY_ACTIVITIES))
+		goto damaged;
+	s.work_class = is_work ? (enum gpu_class)of : CLASS_COMPUTE;
+	s.work = is_work && does < WORK_COUNT ? (enum work)does : WORK_OTHER;
+	s.phase = is_work ? 0 : (unsigned)of;
+	s.activity = is_work ? 0 : (unsigned)does;
+	s.is_short = flags & KIND_SHORT;
+	s.is_batched = flags & KIND_BATCHED;
+	s.name = arena_text(&r->names, r->at, len);
+	r->at += len;
+	if (!s.name)
+		return fail_memory(err);
+	TRY(vec_reserve(&r->kinds, &r->kind_cap, r->kind_count + 1, err));
+	r->kinds[r->kind_count++] = s;
+	return ST_OK;
+damaged:
+	r->at = "";
+	return ST_OK;
+}
+
+static enum status shape_take(struct log_reader *r, struct shape *out, struct error *err)
+{
+	uint64_t number = packed_take(&r->at);
+	struct shape s = { .flags = 0 };
+
+	if (number < r->shape_count) {
+		*out = r->shapes[number];
+		return ST_OK;
+	}
+	if (number > r->shape_count || number >= KINDS_MOST)
+		r->at = "";
+	if (!*r->at)
+		return ST_OK;
+	s.flags = (uint32_t)packed_take(&r->at);
+	s.track = (uint32_t)packed_take(&r->at);
+	bool is_work = s.flags & SHAPE_WORK, is_step = s.flags & SHAPE_STEP_THREAD;
+	TRY(kind_take(r, is_work, is_step, &s.kind, err));
+	if (!is_work && *r->at)
+		TRY(kind_take(r, false, is_step, &s.between, err));
+	if (!*r->at)
+		return ST_OK;
+	*out = s;
+	TRY(vec_reserve(&r->shapes, &r->shape_cap, r->shape_count + 1, err));
+	r->shapes[r->shape_count++] = s;
+	return ST_OK;
+}
+
+static uint64_t delta_take(struct log_reader *r, uint64_t *last)
+{
+	*last += (uint64_t)unzigzag(packed_take(&r->at));
+	return *last;
+}
+
+enum status log_take(struct log_reader *r, struct point *out, struct error *err)
+{
+	struct shape s = { .flags = 0 };
+	uint64_t begin_ns, ns, correlation = 0;
+
+	out->type = POINT_NONE;
+	if (!*r->at)
+		return ST_OK;
+	TRY(shape_take(r, &s, err));
+	if (!*r->at)
+		return ST_OK;
+	bool is_work = s.flags & SHAPE_WORK;
+	uint64_t before_ns = r->last.begin_ns;
+	begin_ns = delta_take(r, &r->last.begin_ns);
+	ns = packed_take(&r->at);
+	if (s.flags & SHAPE_CORRELATED)
+		correlation = delta_take(r, &r->last.correlation[is_work]);
+	/* Sums of damaged numbers stay far from overflow. */
+	if (begin_ns < before_ns || begin_ns > INT64_MAX / 2 || ns > INT64_MAX / 4) {
+		r->at = "";
+		return ST_OK;
+	}
+	out->type = is_work ? POINT_WORK : POINT_HOST;
+	const struct edit_subject *kind = &r->kinds[s.kind];
+	if (is_work) {
+		uint64_t after =
+			s.flags & SHAPE_CORRELATED ? (uint64_t)unzigzag(packed_take(&r->at)) : 0;
+		out->work = (struct replay_work){
+			.begin_ns = begin_ns,
+			.end_ns = begin_ns + ns,
+			.correlation = correlation,
+			.launch_ns = s.flags & SHAPE_CORRELATED ? begin_ns - after : 0,
+			.stream = s.track,
+			.kind = s.kind,
+			.work_class = (uint8_t)kind->work_class,
+		};
+		return ST_OK;
+	}
+	out->host = (struct replay_host){
+		.begin_ns = begin_ns,
+		.end_ns = begin_ns + ns,
+		.correlation = correlation,
+		.thread = s.track,
+		.kind = s.kind,
+		.between = s.between,
+		.activity = (uint8_t)kind->activity,
+		.is_device_wide = s.flags & SHAPE_DEVICE_WIDE,
+		.is_stream_wait = s.flags & SHAPE_STREAM_WAIT,
+		.is_mark = s.flags & SHAPE_MARK,
+		.is_step_thread = s.flags & SHAPE_STEP_THREAD,
+	};
+	return ST_OK;
+}
