@@ -266,7 +266,10 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 		b[SPAN_TEXT];
 
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-		double one = facts_wait(f, (struct gap_query){ .cause = reasons[i].cause }).ns;
+		double one =
+			f->has_steps
+				? facts_wait(f, (struct gap_query){ .cause = reasons[i].cause }).ns
+				: facts_cause(f, reasons[i].cause);
 
 		words = one > most ? reasons[i].words : words;
 		most = fmax(most, one);
