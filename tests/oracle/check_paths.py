@@ -452,6 +452,23 @@ def write(folder, name, events, rank=None):
     return path
 
 
+def compare_log(checks, binaries, folder, path):
+    """A log made of a file has all that paths are made of: each report, and folded stacks."""
+    log, answers = os.path.join(folder, "run.tacho"), {}
+    converter = os.path.join(binaries, "tacho-convert")
+    subprocess.run([converter, path, "-t", "log", "-o", log, "-q"], check=True)
+    for source in (path, log):
+        done = subprocess.run([os.path.join(binaries, "tacho-analyze"), source, "-f", "json", "-q", "-r",
+                               "operators,modules,stacks,nvtx,serving"], stdout=subprocess.PIPE,
+                              check=True)
+        folded = subprocess.run([converter, source, "-t", "folded", "-o", "-", "-q"],
+                                stdout=subprocess.PIPE, check=True).stdout
+        answers[source] = json.loads(done.stdout)["ranks"], sorted(folded.splitlines())
+    checks.expect(answers[path][0] == answers[log][0], f"{path}: its log has other reports")
+    checks.expect(answers[path][1] == answers[log][1], f"{path}: its log has other stacks")
+    os.unlink(log)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", required=True)
@@ -481,6 +498,12 @@ def main():
             events = json.load(file)
         events = events if isinstance(events, list) else events["traceEvents"]
         checks.compare_arrows(path, events)
+    for name in ("kineto/b200_eager.json.gz", "kineto/h100_timesformer.json.gz",
+                 "graphs/sglang_decode/capture_traces/bs_32_rank0.json.gz",
+                 "xplane/jax_te_mi300.xplane.pb"):
+        if os.path.exists(os.path.join(args.traces, name)):
+            with tempfile.TemporaryDirectory() as folder:
+                compare_log(checks, args.bin, folder, os.path.join(args.traces, name))
     print(f"paths: {checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0
 
