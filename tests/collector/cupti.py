@@ -645,7 +645,7 @@ def nccl(version, steps=10, channels=True):
     def check(r):
         t = r.truth
         r.equal("exit code", r.code, 0)
-        r.holds("told %d and more" % steps, steps <= t["colls"] < 30 and t["points"] == 3 * t["colls"])
+        r.holds("told %d and more" % steps, steps <= t["colls"] and t["points"] == 3 * t["colls"])
         r.equal("NCCL makes no events behind the window", t["mask"], 0)
         by = collections.defaultdict(list)
         for name, args in nccl_events(r):
@@ -673,7 +673,7 @@ def nccl(version, steps=10, channels=True):
                                     (("send_recv", ""), None, "")):
             c = rows.get(key, {})
             r.equal("kernels of %r" % (key,), (c.get("size_bytes", 0), c.get("type")), (bytes_of, kind))
-            r.holds("so many: %r" % c.get("count"), steps <= c.get("count", 0) <= steps + 3)
+            r.holds("so many: %r" % c.get("count"), steps <= c.get("count", 0))
     return check
 
 

@@ -313,6 +313,8 @@ int main(int argc, char **argv)
 		pause_us(2000);
 	}
 	cudaDeviceSynchronize();
+	for (int i = 0; i < 500 && steps > 10 && mask; i++) /* the window's end may come late */
+		pause_us(10000);
 	for (int i = 0; i < more && i < HANDLES; i++)
 		plugin->finalize(others[i]);
 	is("finalize", plugin->finalize(context) == 0);
