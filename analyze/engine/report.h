@@ -132,6 +132,19 @@ enum { RANK_KEYS = 3 };
 	}
 extern const struct table_type table_ranks;
 
+/*
+ * The table `id` below the one at `above`, with RANK_COLUMNS and those of an X list; what else it
+ * is follows.  RANK_TABLE also makes the places of its cells, where they are not those of a header.
+ */
+#define RANK_TABLE_TYPE(id, above, LIST, ...)                                                      \
+	const struct table_type table_##id = { .name = #id,                                        \
+					       .under = above,                                     \
+					       .columns = COLUMNS(RANK_COLUMNS, LIST(COLUMN_ROW)), \
+					       __VA_ARGS__ }
+#define RANK_TABLE(id, above, LIST, ...)                                                           \
+	RANK_TABLE_TYPE(id, above, LIST, __VA_ARGS__);                                             \
+	enum { LIST(COLUMN_PLACE) }
+
 /* Whether the user asked for the rank of a process. */
 static inline bool acc_wants(const struct accumulator *f, uint32_t process)
 {

@@ -3,12 +3,7 @@
 
 enum { NAMES_MOST = 4096 /* of an input: names with a number in them have no end */ };
 
-static const struct table_type table_actions = {
-	.name = "actions",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, ACTION_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE_TYPE(actions, &table_ranks, ACTION_COLUMNS, .nest = NEST_NEVER);
 
 struct actions {
 	struct name_rows rows;

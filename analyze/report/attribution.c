@@ -6,23 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct table_type table_attribution = {
-	.name = "owned",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, ATTRIBUTION_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(owned, &table_ranks, ATTRIBUTION_COLUMNS, .nest = NEST_NEVER);
 
 #define RECORDING_COLUMNS(X)                                                                       \
 	X(RECORDING_WHAT = RANK_KEYS, "what", NULL, TEXT, KEY, "command, recorder or recorded")    \
 	X(RECORDING_VALUE, "value", NULL, TEXT, KEY, "its value; recorded: one of several")
-enum { RECORDING_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_recording = {
-	.name = "recording",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, RECORDING_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(recording, &table_ranks, RECORDING_COLUMNS, .nest = NEST_NEVER);
 
 enum { CACHE = 1 << 12 };
 struct owner { /* found before; row NULL: free */
@@ -162,7 +151,7 @@ static enum status attribution_end(struct accumulator *f, struct error *err)
 const struct report_type report_attribution = {
 	.name = "owned",
 	.help = "who owns the time of GPUs",
-	.tables = TABLES(&table_attribution, &table_recording),
+	.tables = TABLES(&table_owned, &table_recording),
 	.state_size = sizeof(struct attribution),
 	.put = attribution_put,
 	.end = attribution_end,

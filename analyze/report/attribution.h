@@ -19,7 +19,7 @@
 	  "of the owner; where nothing runs, the cause")                                           \
 	X(ATTRIBUTION_NS, "ns", NULL, U64, SUM, "that it owns")
 enum { ATTRIBUTION_COLUMNS(COLUMN_PLACE) };
-extern const struct table_type table_attribution;
+extern const struct table_type table_owned;
 extern const struct report_type report_attribution;
 
 #endif

@@ -48,24 +48,12 @@ const struct table_type table_ranks = {
 	X(WINDOW_SPEC, "spec", "asked for", TEXT, MAX, "what was asked for")                       \
 	X(WINDOW_OWN, "own_ns", "own cost", U64, SUM, "time that the collector took in it")        \
 	X(WINDOW_CUT, "cut_short", "cut short", BOOL, MAX, "ended before what was asked for")
-enum { WINDOW_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_windows = {
-	.name = "windows",
-	.under = &table_ranks,
-	.null_texts = "spec",
-	.columns = COLUMNS(RANK_COLUMNS, WINDOW_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(windows, &table_ranks, WINDOW_COLUMNS, .null_texts = "spec");
 
 #define LOSS_COLUMNS(X)                                                                            \
 	X(LOSS_REASON = RANK_KEYS, "reason", "lost", TEXT, KEY, "why records are missing")         \
 	X(LOSS_COUNT, "count", "records", U64, SUM, "how many records")
-enum { LOSS_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_losses = {
-	.name = "losses",
-	.under = &table_ranks,
-	.nest = NEST_MAP,
-	.columns = COLUMNS(RANK_COLUMNS, LOSS_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(losses, &table_ranks, LOSS_COLUMNS, .nest = NEST_MAP);
 
 #define TRUST_COLUMNS(X)                                                                           \
 	X(TRUST_SAMPLED = RANK_KEYS, "sampled", "sampled", BOOL, DERIVED,                          \
@@ -86,13 +74,7 @@ static const struct table_type table_losses = {
 	  "the source says what recording cost")                                                   \
 	X(TRUST_IDS, "ids", NULL, U64, SUM, "distinct correlation ids")                            \
 	X(TRUST_ID_RANGE, "id_range", NULL, U64, SUM, "highest id - lowest id + 1")
-enum { TRUST_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_trust = {
-	.name = "trust",
-	.under = &table_ranks,
-	.nest = NEST_OBJECT,
-	.columns = COLUMNS(RANK_COLUMNS, TRUST_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(trust, &table_ranks, TRUST_COLUMNS, .nest = NEST_OBJECT);
 
 static enum status end_losses(struct accumulator *f, uint32_t process, struct error *err)
 {

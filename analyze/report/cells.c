@@ -19,12 +19,7 @@
 	X(CELL_EXPOSED_COPY, "exposed_copy_ns", "exposed copy", U64, SUM,                          \
 	  "owned by work of this cell")                                                            \
 	X(CELL_IDLE, "idle_ns", "idle", U64, SUM, "gaps that work of this cell ended")
-enum { CELL_COLUMNS(COLUMN_PLACE) };
-const struct table_type table_cells = {
-	.name = "cells",
-	.under = &table_ranks,
-	.columns = COLUMNS(RANK_COLUMNS, CELL_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE(cells, &table_ranks, CELL_COLUMNS);
 
 const char *cells_phase_name(const struct accumulator *f, unsigned phase)
 {

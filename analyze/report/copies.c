@@ -19,14 +19,7 @@
 	X(COPY_RATE, "gb_per_s", "GB/s", F64, DERIVED, "bytes / total, in 10^9 bytes a second")    \
 	X(COPY_EXPOSED, "exposed_ns", "exposed", U64, SUM,                                         \
 	  "time that they own: neither compute nor communication ran")
-enum { COPY_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_copies = {
-	.name = "copies",
-	.under = &table_ranks,
-	.by = "total_ns",
-	.null_texts = "from to",
-	.columns = COLUMNS(RANK_COLUMNS, COPY_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(copies, &table_ranks, COPY_COLUMNS, .by = "total_ns", .null_texts = "from to");
 
 enum { WORD_MAX = 64 };
 struct direction {

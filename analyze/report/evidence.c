@@ -6,13 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct table_type table_evidence = {
-	.name = "behind",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.null_texts = "range python path cause phase",
-	.columns = COLUMNS(RANK_COLUMNS, EVIDENCE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE_TYPE(behind, &table_ranks, EVIDENCE_COLUMNS, .nest = NEST_NEVER,
+		       .null_texts = "range python path cause phase");
 
 static const struct {
 	const char *word, *meaning;
@@ -329,7 +324,7 @@ static enum status evidence_end(struct accumulator *f, struct error *err)
 const struct report_type report_evidence = {
 	.name = "behind",
 	.help = "the events behind figures",
-	.tables = TABLES(&table_evidence),
+	.tables = TABLES(&table_behind),
 	.state_size = SELECTIONS * sizeof(struct top),
 	.needs_owners = true,
 	.put = evidence_put,

@@ -7,12 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct table_type table_host = {
-	.name = "host_time",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, HOST_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE_TYPE(host_time, &table_ranks, HOST_COLUMNS, .nest = NEST_NEVER);
 
 enum what { WHAT_NOTHING, WHAT_COMM, WHAT_GC, WHAT_OPERATOR, WHAT_EXPOSED, WHAT_COUNT };
 enum { SPANS_MOST = 1 << 16 /* of a rank and kind: what comes later is not counted */ };
@@ -175,7 +170,7 @@ static enum status host_end(struct accumulator *f, struct error *err)
 const struct report_type report_host = {
 	.name = "host",
 	.help = "what the threads of a rank do together, for rules",
-	.tables = TABLES(&table_host),
+	.tables = TABLES(&table_host_time),
 	.state_size = sizeof(struct host),
 	.owned = OWNED(offsetof(struct host, processes), offsetof(struct host, names)),
 	.begin = host_begin,

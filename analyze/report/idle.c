@@ -29,14 +29,8 @@
 	  "not busy / complete steps of its rank, rounded down")                                   \
 	X(IDLE_PCT, "pct", "%", F64, DERIVED, "share of the GPU's lead, idle and tail",            \
 	  .of = "not busy")
-enum { IDLE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_idle = {
-	.name = "idle",
-	.under = &table_ranks,
-	.by = "ns",
-	.null_texts = "thread range python call",
-	.columns = COLUMNS(RANK_COLUMNS, IDLE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(idle, &table_ranks, IDLE_COLUMNS, .by = "ns",
+		  .null_texts = "thread range python call");
 
 enum { OWNERS_MAX = 1 << 16 };
 

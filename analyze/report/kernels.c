@@ -17,13 +17,7 @@
 	X(KERNEL_MEDIAN, "median_ns", "median", U64, DERIVED, "within 1 %")                        \
 	X(KERNEL_MAX, "max_ns", "max", U64, MAX, "the longest")                                    \
 	X(KERNEL_LENGTHS, "lengths", NULL, HIST, HIST, "what quantiles come from")
-enum { KERNEL_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_kernels = {
-	.name = "kernels",
-	.under = &table_ranks,
-	.by = "total_ns",
-	.columns = COLUMNS(RANK_COLUMNS, KERNEL_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(kernels, &table_ranks, KERNEL_COLUMNS, .by = "total_ns");
 
 struct kernels {
 	struct name_rows rows;

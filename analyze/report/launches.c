@@ -38,13 +38,7 @@
 	  "launches that began when the GPU was idle, and whose work ended that")                  \
 	X(CALL_API_HIST, "api_hist", NULL, HIST, HIST, "of calls")                                 \
 	X(CALL_QUEUE_HIST, "queue_hist", NULL, HIST, HIST, "of launches")
-enum { CALL_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_launches = {
-	.name = "launches",
-	.under = &table_ranks,
-	.by = "api_ns",
-	.columns = COLUMNS(RANK_COLUMNS, CALL_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(launches, &table_ranks, CALL_COLUMNS, .by = "api_ns");
 
 #define QUEUE_COLUMNS(X)                                                                           \
 	X(QUEUE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                     \
@@ -66,12 +60,7 @@ static const struct table_type table_launches = {
 	  "launches that wait, over the window: queued / window")                                  \
 	X(QUEUE_MAX, "queue_max", "longest queue", U64, MAX,                                       \
 	  "launches that wait at once: call begun, work not")
-enum { QUEUE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_queues = {
-	.name = "launch_queues",
-	.under = &table_ranks,
-	.columns = COLUMNS(RANK_COLUMNS, QUEUE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(launch_queues, &table_ranks, QUEUE_COLUMNS);
 
 enum { BEGINS = 1 << 16 /* launches that wait at once, at most */, FIRSTS = 1 << 16 };
 /* One more than hold BEGINS numbers, which need not begin with a page. */
@@ -383,7 +372,7 @@ static enum status launches_finish(struct tables *all, struct error *err)
 const struct report_type report_launches = {
 	.name = "launches",
 	.help = "time in the call, in the queue and on the GPU; how long the queue is",
-	.tables = TABLES(&table_launches, &table_queues),
+	.tables = TABLES(&table_launches, &table_launch_queues),
 	.state_size = sizeof(struct launches),
 	.owned = OWNED(offsetof(struct launches, processes), offsetof(struct launches, gpus),
 		       offsetof(struct launches, is_graph)),

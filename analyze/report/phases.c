@@ -30,27 +30,14 @@
 	X(PHASE_IDLE, "gpu_idle_ns", "GPU idle", U64, SUM, "gaps ended by work launched in it")    \
 	X(PHASE_DURING, "gpu_idle_during_ns", "idle meanwhile", U64, SUM,                          \
 	  "lead, idle and tail of the GPUs while the step thread was in it")
-enum { PHASE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_phases = {
-	.name = "phases",
-	.under = &table_ranks,
-	.by = "wall_ns",
-	.columns = COLUMNS(RANK_COLUMNS, PHASE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(phases, &table_ranks, PHASE_COLUMNS, .by = "wall_ns");
 
 #define OUTSIDE_COLUMNS(X)                                                                         \
 	X(OUTSIDE_NAME = RANK_KEYS, "name", "outside of steps", TEXT, KEY,                         \
 	  "a phase, or an annotation that no rule maps; other: neither")                           \
 	X(OUTSIDE_WALL, "wall_ns", "wall", U64, SUM,                                               \
 	  "time of the step thread in it, in the windows and in no step")
-enum { OUTSIDE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_outside = {
-	.name = "outside_steps",
-	.under = &table_ranks,
-	.by = "wall_ns",
-	.is_seldom = true,
-	.columns = COLUMNS(RANK_COLUMNS, OUTSIDE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(outside_steps, &table_ranks, OUTSIDE_COLUMNS, .by = "wall_ns", .is_seldom = true);
 
 /* What a mark says of its step, before all marks are known.  While a step goes on it may still lose
  * records, so what falls into it is apart until the next: its time, and its ranges, which come
@@ -543,7 +530,7 @@ static enum status phases_finish(struct tables *all, struct error *err)
 const struct report_type report_phases = {
 	.name = "phases",
 	.help = "what the step thread did, and the GPU time that it launched meanwhile",
-	.tables = TABLES(&table_phases, &table_outside, &table_cells),
+	.tables = TABLES(&table_phases, &table_outside_steps, &table_cells),
 	.with = REPORTS(&report_actions),
 	.state_size = sizeof(struct phases),
 	.owned = OWNED(offsetof(struct phases, processes), offsetof(struct phases, gaps),

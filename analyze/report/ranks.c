@@ -22,15 +22,8 @@
 	X(BALANCE_NS, "ns_per_step", "ms/step", U64, DERIVED, "what this rank takes for them")     \
 	X(BALANCE_SHARE, "share_of_mean", "%", F64, DERIVED, "that / the mean over the ranks",     \
 	  .of = "mean of the ranks")
-enum { BALANCE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_balance = {
-	.name = "balance",
-	.under = &table_ranks,
-	.nest = NEST_OBJECT,
-	.by = "ns_per_step",
-	.is_finished = true,
-	.columns = COLUMNS(RANK_COLUMNS, BALANCE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(balance, &table_ranks, BALANCE_COLUMNS, .nest = NEST_OBJECT, .by = "ns_per_step",
+		  .is_finished = true);
 
 #define UNEVEN_COLUMNS(X)                                                                          \
 	X(UNEVEN_NAME, "name", NULL, TEXT, KEY, "of the kernel, as in the files")                  \

@@ -32,13 +32,7 @@
 	X(SLOW_MEDIAN_STEP, "median_step", NULL, U64, MAX, "number of the step compared with")     \
 	X(SLOW_MEDIAN_WALL, "median_wall_ns", "median wall", U64, MAX, "of that step")             \
 	X(SLOW_PARTIAL, "partial", NULL, BOOL, MAX, "kernels of some steps were too many to keep")
-enum { SLOW_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_slow = {
-	.name = "slow_steps",
-	.under = &table_ranks,
-	.by = "grew_ns",
-	.columns = COLUMNS(RANK_COLUMNS, SLOW_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(slow_steps, &table_ranks, SLOW_COLUMNS, .by = "grew_ns");
 
 enum { PARTS_MAX = 1 << 19, SLOW_MAX = 8, GROWN_MAX = 3 };
 enum { LONGEST_KEPT = 4 * SLOW_MAX, MIDDLE_KEPT = 64, LATEST_KEPT = 16 };
@@ -441,7 +435,7 @@ static enum status slow_end(struct accumulator *f, struct error *err)
 const struct report_type report_slow = {
 	.name = "slow",
 	.help = "slow steps against the median one: which phase, cause and kernel grew",
-	.tables = TABLES(&table_slow),
+	.tables = TABLES(&table_slow_steps),
 	.state_size = sizeof(struct slow),
 	.owned = OWNED(offsetof(struct slow, dropped), offsetof(struct slow, parts),
 		       offsetof(struct slow, index.slots), offsetof(struct slow, gpu_row),

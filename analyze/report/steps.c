@@ -26,13 +26,8 @@
 	X(STEP_COMPLETE, "complete", "complete", BOOL, MAX, "both of its ends are in the window")  \
 	X(STEP_COUNTED, "counted", "counted", BOOL, MAX, "shares and means are taken of it")       \
 	X(STEP_INFERRED, "inferred", NULL, BOOL, MAX, "no step was marked: it is the window")
-enum { STEP_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_steps = {
-	.name = "steps",
-	.under = &table_ranks,
-	.since = "begin_ns",
-	.columns = COLUMNS(RANK_COLUMNS, STEP_COLUMNS(COLUMN_ROW)), /* numbers may come again */
-};
+/* Their begin is a key, too: numbers may come again. */
+static RANK_TABLE(steps, &table_ranks, STEP_COLUMNS, .since = "begin_ns");
 
 #define SUMMED_COLUMNS(X)                                                                          \
 	X(SUMMED_STEPS = RANK_KEYS, "steps", "steps", U64, SUM,                                    \
@@ -47,14 +42,8 @@ static const struct table_type table_steps = {
 	X(SUMMED_MIN, "min_ns", "least", U64, MIN, "wall of the counted")                          \
 	X(SUMMED_MAX, "max_ns", "most", U64, MAX, "wall of the counted")                           \
 	X(SUMMED_WALLS, "walls", NULL, HIST, HIST, "of the counted")
-enum { SUMMED_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_steps_summed = {
-	.name = "steps_summed",
-	.under = &table_ranks,
-	.nest = NEST_OBJECT,
-	.is_seldom = true,
-	.columns = COLUMNS(RANK_COLUMNS, SUMMED_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(steps_summed, &table_ranks, SUMMED_COLUMNS, .nest = NEST_OBJECT,
+		  .is_seldom = true);
 
 enum { P90_FROM = 20, P99_FROM = 200 };
 #define STATS_COLUMNS(X)                                                                           \
@@ -75,14 +64,8 @@ enum { P90_FROM = 20, P99_FROM = 200 };
 	X(STATS_P99, "p99_ns", "p99", U64, DERIVED,                                                \
 	  "the least wall that 99 % do not pass; from 200 on")                                     \
 	X(STATS_MAX, "max_ns", "most", U64, DERIVED, "wall")
-enum { STATS_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_step_stats = {
-	.name = "step_stats",
-	.under = &table_ranks,
-	.nest = NEST_OBJECT,
-	.is_finished = true,
-	.columns = COLUMNS(RANK_COLUMNS, STATS_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(step_stats, &table_ranks, STATS_COLUMNS, .nest = NEST_OBJECT,
+		  .is_finished = true);
 
 #define STEP_GPU_COLUMNS(X)                                                                        \
 	X(STEP_GPU_STEP = RANK_KEYS, "step", "step", U64, KEY, "its number")                       \
@@ -95,13 +78,7 @@ static const struct table_type table_step_stats = {
 	  "in the step, by the clock")                                                             \
 	X(STEP_GPU_COMM_COUNT, "comm_count", "comm kernels", U64, SUM, "that began in the step")   \
 	X(STEP_GPU_IDLE, "idle_ns", "not busy", U64, SUM, "the rest of the step")
-enum { STEP_GPU_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_step_gpus = {
-	.name = "step_gpus",
-	.member = "gpus",
-	.under = &table_steps,
-	.columns = COLUMNS(RANK_COLUMNS, STEP_GPU_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(step_gpus, &table_steps, STEP_GPU_COLUMNS, .member = "gpus");
 
 #define SPARKLINE_COLUMNS(X)                                                                       \
 	X(SPARKLINE_STEP = RANK_KEYS, "step", NULL, U64, KEY, "its number")                        \
@@ -112,15 +89,8 @@ static const struct table_type table_step_gpus = {
 	  "a letter for each part: the class with most of it")                                     \
 	X(SPARKLINE_HOST_BINS, "host_bins", NULL, TEXT, MAX, "as host_cells, in shorter parts")    \
 	X(SPARKLINE_GPU_BINS, "gpu_bins", NULL, TEXT, MAX, "shares of classes, finer")
-enum { SPARKLINE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_sparklines = {
-	.name = "strips",
-	.under = &table_steps,
-	.nest = NEST_NEVER,
-	.null_texts = "host_cells gpu_cells host_bins gpu_bins",
-	.is_picture = true,
-	.columns = COLUMNS(RANK_COLUMNS, SPARKLINE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(strips, &table_steps, SPARKLINE_COLUMNS, .nest = NEST_NEVER,
+		  .null_texts = "host_cells gpu_cells host_bins gpu_bins", .is_picture = true);
 
 enum { AT_COMM_COUNT = CLASS_IDLE, AT_COUNT }; /* behind the classes of what runs */
 struct by_clock {
@@ -536,7 +506,7 @@ static enum status steps_finish(struct tables *all, struct error *err)
 const struct report_type report_steps = {
 	.name = "steps",
 	.help = "wall time of each step and, by the clock, what its GPUs did",
-	.tables = TABLES(&table_steps, &table_step_gpus, &table_sparklines, &table_steps_summed,
+	.tables = TABLES(&table_steps, &table_step_gpus, &table_strips, &table_steps_summed,
 			 &table_step_stats),
 	.with = REPORTS(&report_slow),
 	.state_size = sizeof(struct steps_state),

@@ -43,12 +43,7 @@
 	  "of exposed communication, what waited for another rank; null: no collective was "       \
 	  "matched")
 enum { GPUS_COLUMNS(COLUMN_PLACE) GPU_COLUMNS };
-static const struct table_type table_gpus = {
-	.name = "gpus",
-	.under = &table_ranks,
-	.null_texts = "name uuid",
-	.columns = COLUMNS(RANK_COLUMNS, GPUS_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE_TYPE(gpus, &table_ranks, GPUS_COLUMNS, .null_texts = "name uuid");
 
 #define CAUSE_COLUMNS(X)                                                                           \
 	X(CAUSE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                     \
@@ -56,13 +51,7 @@ static const struct table_type table_gpus = {
 	X(CAUSE_NAME, "cause", "cause", TEXT, KEY,                                                 \
 	  "why nothing ran; host:PHASE: what the host did")                                        \
 	X(CAUSE_NS, "ns", "not busy", U64, SUM, "of lead, idle and tail; all rows make not_busy_ns")
-enum { CAUSE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_idle_causes = {
-	.name = "idle_causes",
-	.under = &table_gpus,
-	.by = "ns",
-	.columns = COLUMNS(RANK_COLUMNS, CAUSE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(idle_causes, &table_gpus, CAUSE_COLUMNS, .by = "ns");
 
 enum { CAUSE_ROWS = CAUSE_HOST + SWEEP_PHASES }; /* host: one for each phase */
 struct sums {

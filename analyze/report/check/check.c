@@ -12,12 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct table_type table_checks = {
-	.name = "checks",
-	.under = &table_ranks,
-	.is_finished = true,
-	.columns = COLUMNS(RANK_COLUMNS, CHECK_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE_TYPE(checks, &table_ranks, CHECK_COLUMNS, .is_finished = true);
 
 static const struct column fact_columns[] = {
 	RANK_COLUMNS,
@@ -36,19 +31,9 @@ static const struct table_type table_facts = {
 	.columns = fact_columns,
 };
 
-static const struct table_type table_metadata = {
-	.name = "check_told",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, METADATA_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE_TYPE(check_told, &table_ranks, METADATA_COLUMNS, .nest = NEST_NEVER);
 
-static const struct table_type table_spans = {
-	.name = "check_windows",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, SPAN_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE_TYPE(check_windows, &table_ranks, SPAN_COLUMNS, .nest = NEST_NEVER);
 
 /* ---- state ------------------------------------------------------------------------------ */
 
@@ -450,7 +435,7 @@ static enum status check_end(struct accumulator *f, struct error *err)
 const struct report_type report_check = {
 	.name = "check",
 	.help = "is the recording complete and to be trusted? losses, clocks, own cost",
-	.tables = TABLES(&table_checks, &table_facts, &table_metadata, &table_spans),
+	.tables = TABLES(&table_checks, &table_facts, &table_check_told, &table_check_windows),
 	.state_size = sizeof(struct check),
 	.begin = check_begin,
 	.put = check_put,

@@ -16,20 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct table_type table_comm = {
-	.name = "comm",
-	.under = &table_ranks,
-	.by = "total_ns",
-	.columns = COLUMNS(RANK_COLUMNS, COMM_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(comm, &table_ranks, COMM_COLUMNS, .by = "total_ns");
 
-const struct table_type table_comm_events = {
-	.name = "comm_events",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.null_texts = "gpu",
-	.columns = COLUMNS(RANK_COLUMNS, EVENTS_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(comm_events, &table_ranks, EVENTS_COLUMNS, .nest = NEST_NEVER, .null_texts = "gpu");
 
 enum {
 	PACKED_OF_JOB = 16 << 20,

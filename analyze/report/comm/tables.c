@@ -10,14 +10,8 @@ const struct table_type table_groups = {
 	.columns = COLUMNS(GROUPS_COLUMNS(COLUMN_ROW)),
 };
 
-const struct table_type table_waits = {
-	.name = "waits",
-	.under = &table_ranks,
-	.nest = NEST_OBJECT,
-	.by = "made_wait_ns",
-	.is_finished = true,
-	.columns = COLUMNS(RANK_COLUMNS, WAITS_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(waits, &table_ranks, WAITS_COLUMNS, .nest = NEST_OBJECT, .by = "made_wait_ns",
+		.is_finished = true);
 
 const struct table_type table_stragglers = {
 	.name = "stragglers",
@@ -25,10 +19,4 @@ const struct table_type table_stragglers = {
 	.columns = COLUMNS(STRAGGLER_COLUMNS(COLUMN_ROW)),
 };
 
-const struct table_type table_waits_for = {
-	.name = "waits_for",
-	.under = &table_ranks,
-	.by = "wait_ns",
-	.is_finished = true,
-	.columns = COLUMNS(RANK_COLUMNS, PAIR_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(waits_for, &table_ranks, PAIR_COLUMNS, .by = "wait_ns", .is_finished = true);

@@ -28,13 +28,7 @@
 	X(CRITICAL_NS, "ns", "on the path", U64, SUM, "all rows of a step are its wall time")      \
 	X(CRITICAL_COUNT, "count", "times", U64, SUM, "segments of the path")                      \
 	X(CRITICAL_PCT, "pct", "%", F64, DERIVED, "share", .of = "step")
-enum { CRITICAL_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_critical = {
-	.name = "critical",
-	.under = &table_ranks,
-	.by = "ns",
-	.columns = COLUMNS(RANK_COLUMNS, CRITICAL_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(critical, &table_ranks, CRITICAL_COLUMNS, .by = "ns");
 
 /* Of each sort; together some 200 MB at most. */
 enum { RECORDS_MAX = 1 << 20 };

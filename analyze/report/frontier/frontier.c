@@ -16,12 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct table_type table_frontier_spans = {
-	.name = "frontier_spans",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, SPANS_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(frontier_spans, &table_ranks, SPANS_COLUMNS, .nest = NEST_NEVER);
 
 enum {
 	PLACES_OF_JOB = 1 << 20,

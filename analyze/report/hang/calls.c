@@ -8,13 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct table_type table_hang_calls = {
-	.name = "hang_calls",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.null_texts = "sizes types members description where",
-	.columns = COLUMNS(RANK_COLUMNS, CALL_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(hang_calls, &table_ranks, CALL_COLUMNS, .nest = NEST_NEVER,
+		.null_texts = "sizes types members description where");
 
 struct call {
 	uint64_t created_ns, seq;

@@ -9,11 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct table_type table_health = {
-	.name = "health",
-	.under = &table_ranks,
-	.columns = COLUMNS(RANK_COLUMNS, HEALTH_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE_TYPE(health, &table_ranks, HEALTH_COLUMNS);
 
 /* Counters by name (collector/probe/health/gpu.h). */
 /* clang-format off */

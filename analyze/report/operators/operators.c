@@ -37,14 +37,8 @@
 	X(OPERATOR_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "as in the file")              \
 	X(OPERATOR_CATEGORY, "category", "category", TEXT, KEY, "what it computes, by its name")   \
 	FIGURES(X, OPERATOR, OPERATOR_CATEGORY + 1)
-enum { OPERATOR_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_operators = {
-	.name = "operators",
-	.under = &table_ranks,
-	.by = "gpu_self_ns",
-	.null_texts = "bound",
-	.columns = COLUMNS(RANK_COLUMNS, OPERATOR_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(operators, &table_ranks, OPERATOR_COLUMNS, .by = "gpu_self_ns",
+		  .null_texts = "bound");
 
 #define SHAPE_COLUMNS(X)                                                                           \
 	X(SHAPE_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "as in the file")                 \
@@ -52,14 +46,8 @@ static const struct table_type table_operators = {
 	X(SHAPE_SHAPES, "shapes", "shapes", TEXT, KEY, "of its inputs, as in the file: JSON")      \
 	X(SHAPE_TYPES, "types", "types", TEXT, KEY, "of its inputs, as in the file: JSON")         \
 	FIGURES(X, SHAPE, SHAPE_TYPES + 1)
-enum { SHAPE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_operator_shapes = {
-	.name = "operator_shapes",
-	.under = &table_ranks,
-	.by = "gpu_self_ns",
-	.null_texts = "shapes types bound",
-	.columns = COLUMNS(RANK_COLUMNS, SHAPE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(operator_shapes, &table_ranks, SHAPE_COLUMNS, .by = "gpu_self_ns",
+		  .null_texts = "shapes types bound");
 
 enum {
 	CALLS_KEPT = 1 << 16, /* of a thread: GPU work may come so many calls after its launch */

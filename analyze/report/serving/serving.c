@@ -33,14 +33,7 @@ enum {
 	  "of the steady steps that say their tokens")                                             \
 	X(SERVING_STEADY_RATE, "steady_tokens_per_s", "steady tokens/s", F64, DERIVED,             \
 	  "steady_tokens / steady_wall")
-enum { SERVING_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_serving = {
-	.name = "serving",
-	.under = &table_ranks,
-	.by = "wall_ns",
-	.is_seldom = true,
-	.columns = COLUMNS(RANK_COLUMNS, SERVING_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(serving, &table_ranks, SERVING_COLUMNS, .by = "wall_ns", .is_seldom = true);
 
 #define ROW_COLUMNS(X)                                                                             \
 	X(ROW_STEP = RANK_KEYS, "step", "step", U64, KEY, "its number")                            \
@@ -53,14 +46,7 @@ static const struct table_type table_serving = {
 	X(ROW_TOKENS, "tokens", "tokens", U64, KEY, "that the step computes")                      \
 	X(ROW_WALL, "wall_ns", "wall", U64, SUM, "as in steps")                                    \
 	X(ROW_STEADY, "steady", "steady", BOOL, MAX, "it is of the steady state")
-enum { ROW_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_serving_steps = {
-	.name = "serving_steps",
-	.under = &table_ranks,
-	.since = "begin_ns",
-	.is_seldom = true,
-	.columns = COLUMNS(RANK_COLUMNS, ROW_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(serving_steps, &table_ranks, ROW_COLUMNS, .since = "begin_ns", .is_seldom = true);
 
 struct served {
 	uint64_t begin_ns;
