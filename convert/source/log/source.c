@@ -154,15 +154,18 @@ static uint32_t plain_name(struct log_source *s, struct trace *t, uint32_t name)
 
 /*
  * CUPTI gives mangled names, and logs keep them as they came.  Readers want what other tools
- * write, so the C++ text becomes the name here, and the mangled one an argument.  A descriptor for
- * which there is no memory stays as it was.
+ * write, so the C++ text becomes the name here, and the mangled one an argument.  What another tool
+ * wrote keeps its names, as Kineto leaves long ones mangled.  A descriptor for which there is no
+ * memory stays as it was.
  */
 static void name_kernel(void *source, struct trace *t, struct event_desc *desc)
 {
 	const struct arg_schema *had = trace_get_schema(t, desc->schema);
 	struct attr consts[CONSTS] = { { .type = ATTR_TEXT, .bits = desc->name } };
 	struct arg_schema schema = { consts, had->args, had->const_count + 1, had->arg_count };
-	uint32_t plain = desc->kind == KIND_KERNEL ? plain_name(source, t, desc->name) : 0;
+	const struct process *p = trace_get_process(t, trace_get_track(t, desc->track)->process);
+	bool is_ours = desc->kind == KIND_KERNEL && !trace_find_attr(t, p->schema, ".imported");
+	uint32_t plain = is_ours ? plain_name(source, t, desc->name) : 0;
 
 	if (!plain || schema.const_count > CONSTS)
 		return;
