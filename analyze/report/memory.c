@@ -91,7 +91,8 @@ static const struct table_type table_memory_peaks = {
 	X(MOWNER_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")    \
 	X(MOWNER_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                              \
 	X(MOWNER_NAME, "owner", "owner", TEXT, KEY,                                                \
-	  "the innermost range that took it; null: taken before the window, or in no range")       \
+	  "the innermost range, or functions, that took it; null: taken before the window, or in " \
+	  "none")                                                                                  \
 	X(MOWNER_LIVE, "live_bytes", "live bytes", U64, SUM, "not given back at the peak")
 enum { MEMORY_OWNER_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory_owners = {
@@ -219,6 +220,14 @@ static enum what what_of_schema(const struct accumulator *f, uint32_t schema)
 	return what;
 }
 
+/* Who took it: the range that was open, or in a snapshot of memory the functions. */
+static uint32_t owner_of(const struct accumulator *f, const struct event *e)
+{
+	const struct attr *where = trace_find_attr(f->trace, e->schema, "where");
+
+	return where ? (uint32_t)where->bits : trace_owner(f->trace, e->path);
+}
+
 /* ---- levels ----------------------------------------------------------------------------- */
 
 static bool total_take(const struct accumulator *f, const struct event *e, enum total which,
@@ -290,7 +299,7 @@ static enum status put_pool(struct accumulator *f, const struct event *e, struct
 		return ST_OK;
 	total_take(f, e, TOTAL_RESERVED, &g->reserved_bytes);
 	if (e->kind == KIND_ALLOC && e->address)
-		TRY(gauge_take(g, e->address, e->bytes, trace_owner(f->trace, e->path), err));
+		TRY(gauge_take(g, e->address, e->bytes, owner_of(f, e), err));
 	else if (e->kind == KIND_FREE)
 		gauge_give(g, e->address);
 	if (total_take(f, e, TOTAL_ALLOCATED, &bytes)) {

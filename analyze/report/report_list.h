@@ -9,7 +9,8 @@
 #define REPORT_LIST(X)                                                                             \
 	X(summary) X(phases) X(steps) X(kernels) X(copies) X(slow) X(idle) X(launches)             \
 	X(memory) X(comm) X(ranks) X(findings) X(critical) X(operators) X(roofline)                \
-	X(modules) X(stacks) X(nvtx) X(replay) X(health) X(serving) X(hang) X(check)
+	X(modules) X(stacks) X(nvtx) X(replay) X(health) X(serving) X(hang) X(snapshot)      \
+	X(check)
 /* clang-format on */
 
 #define X(name) extern const struct report_type report_##name;

@@ -15,8 +15,9 @@
 enum { DEPTH_MAX = 32 /* folders in folders */, PATHS_MOST = 1 << 20 };
 
 /* Endings of names that say "trace"; each may stand before an ending of packed_ends. */
-static const char *const trace_ends[] = { ".tacho",      ".json",    ".xplane.pb",     ".sqlite",
-					  "_results.db", ".pftrace", ".perfetto-trace" };
+static const char *const trace_ends[] = { ".tacho",          ".json",       ".xplane.pb",
+					  ".sqlite",         "_results.db", ".pftrace",
+					  ".perfetto-trace", ".pickle",     ".pkl" };
 /* The same of names that NCCL's inspector makes: HOST-pid123.log */
 static const char inspector_end[] = ".log", inspector_part[] = "-pid";
 static const char flight_part[] = "_trace_rank_";

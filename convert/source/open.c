@@ -15,6 +15,7 @@ enum {
 	HEAD_BYTES = 64 * 1024,
 	SHOWN_BYTES = 16,
 	CLAIM = 50,       /* a bid that means it */
+	GUESS = 60,       /* a bid of who knows the container only */
 	OWN_BYTES = 4096, /* in which an output says that it is ours */
 	SQLITE_ID_AT = 68,
 };
@@ -39,36 +40,12 @@ static void ask_bidders(int bids[SOURCE_TYPES], const uint8_t *head, size_t len)
 		bids[i] = source_types[i]->bid(head, len < HEAD_BYTES ? len : HEAD_BYTES);
 }
 
-/* Files that people have beside their traces, by their first bytes; NULL: none of these. */
-static const char *known_elsewhere(const uint8_t *head, size_t len)
-{
-	static const struct {
-		const char *begins, *what;
-	} rows[] = {
-		{ "PAR1", "a Parquet file" },
-		{ "ARROW1", "an Arrow file" },
-		{ "\x89HDF", "an HDF5 file" },
-		{ "\x80\x02", "a Python pickle" },
-		{ "\x80\x03", "a Python pickle" },
-		{ "\x80\x04", "a Python pickle, as PyTorch's memory snapshots are" },
-		{ "\x80\x05", "a Python pickle, as PyTorch's memory snapshots are" },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		size_t need = strlen(rows[i].begins);
-
-		if (len > need && !memcmp(head, rows[i].begins, need))
-			return rows[i].what;
-	}
-	return NULL;
-}
-
 /* What stands there instead: as text where it is text, else in hexadecimal. */
-static enum status refuse(const uint8_t *head, size_t len, struct error *err)
+static enum status refuse(const char *path, const uint8_t *head, size_t len, struct error *err)
 {
 	char shown[SHOWN_BYTES * 3 + 1] = "";
 	size_t i, used = 0, n = len < SHOWN_BYTES ? len : SHOWN_BYTES;
-	const char *known = known_elsewhere(head, len);
+	const char *known = source_known(path, head, len);
 	bool is_text = true;
 
 	if (known)
@@ -101,7 +78,7 @@ enum status source_open(struct source **out, struct input *in, struct trace *tra
 	struct error own = { 0 }, first = { 0 };
 	enum status status, worst = ST_OK;
 	const uint8_t *head;
-	int bids[SOURCE_TYPES];
+	int bids[SOURCE_TYPES], most = 0;
 	size_t len;
 
 	*out = NULL;
@@ -109,9 +86,11 @@ enum status source_open(struct source **out, struct input *in, struct trace *tra
 	if (!len)
 		return fail(err, ST_FORMAT, 0, "the input is empty");
 	ask_bidders(bids, head, len);
+	for (size_t i = 0; source_types[i]; i++)
+		most = bids[i] > most ? bids[i] : most;
 	type = best_bidder(bids);
-	if (!type)
-		return refuse(head, len, err);
+	if (!type || (most <= GUESS && source_known(input_path(in), head, len)))
+		return refuse(input_path(in), head, len, err);
 	for (; type; type = best_bidder(bids)) {
 		status = source_open_as(out, type, in, trace, budget, wanted, &own);
 		if (status == ST_OK)

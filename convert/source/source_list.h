@@ -7,7 +7,9 @@
 
 #define SOURCE_LIST(X)                                                                             \
 	X(log)                                                                                     \
-	X(kineto) X(xplane) X(nsys) X(rocpd) X(rocprof) X(inspector) X(flight) X(perfetto) X(chrome)
+	X(kineto)                                                                                  \
+	X(xplane)                                                                                  \
+	X(nsys) X(rocpd) X(rocprof) X(inspector) X(flight) X(snapshot) X(perfetto) X(chrome)
 
 #define X(name) extern const struct source_type source_##name;
 SOURCE_LIST(X)
@@ -17,5 +19,8 @@ SOURCE_LIST(X)
 enum { SOURCE_TYPES = 0 SOURCE_LIST(X) };
 #undef X
 extern const struct source_type *const source_types[]; /* ends with NULL */
+
+/* What a file is that no reader claims, and what to do instead; NULL: unknown. */
+const char *source_known(const char *path, const uint8_t *head, size_t len);
 
 #endif

@@ -14,6 +14,7 @@ void spool_source_close(struct source *source)
 	struct spool_source *s = (struct spool_source *)source;
 
 	spool_close(s->spool);
+	free(s->own);
 	free(s);
 }
 

@@ -25,6 +25,7 @@ struct spool_source {
 	struct error fault; /* what ended the input */
 	struct input *in;   /* for its progress */
 	uint64_t given;     /* events */
+	void *own;          /* of the format's own next(); freed */
 };
 
 struct spool_reader {

@@ -214,6 +214,11 @@ def converted(a, out, scratch):
     dump["entries"] = dump["entries"][-3:]
     for name, writer in check_hang.WRITERS.items():
         write(out, "flight", name.replace(" ", "-").replace("'", ""), writer(dump))
+    import pickle
+    import snapshots
+    snapshot = snapshots.train(1, steps=1, ring=30)
+    write(out, "snapshot", "protocol4", pickle.dumps(snapshot, protocol=4))
+    write(out, "snapshot", "cpp", snapshots.pickle_of_cpp(snapshots.older(snapshot)))
     import check_rocpd
     check_inspector.write_job(os.path.join(scratch, "inspector"), check_inspector.make_job(1, 2, 2), True)
     write(out, "inspector", "node0.log", read(os.path.join(scratch, "inspector", "node0-pid1000.log")))

@@ -5,7 +5,7 @@
 
 #include "convert/stage/filter/filter.h"
 #include "convert/input/input.h"
-#include "convert/source/source.h"
+#include "convert/source/source_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,9 +61,66 @@ void test_source_unknown(void)
 	CHECK_U64(source_of("\x80\x04\x95 a snapshot", 14, &err), ST_FORMAT);
 	CHECK(strstr(err.text, "but a Python pickle") != NULL);
 	CHECK_U64(source_of("PAR1 and columns", 16, &err), ST_FORMAT);
-	CHECK_STR(err.text, "not a trace that Tacho reads, but a Parquet file");
+	CHECK_STR(err.text, "not a trace that Tacho reads, but a Parquet file; if Nsight Systems "
+			    "wrote it: nsys "
+			    "export --type sqlite FILE.nsys-rep");
 	CHECK_U64(source_of("\n\nsome text", 11, &err), ST_FORMAT);
 	CHECK(strstr(err.text, "begins with '") != NULL);
+}
+
+/* What people have beside their traces is named, and never called damaged. */
+void test_source_known(void)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		const char *says;
+	} rows[] = {
+#define ROW(bytes, says) { bytes, sizeof(bytes) - 1, says }
+		ROW("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", "a checkpoint of PyTorch"),
+		ROW("\x14\0\0\0\0\0\0\0{\"a\":{}}", "safetensors"),
+		ROW("\x80\x05\x95 numbers", "a Python pickle that is no snapshot"),
+		ROW("NVR\0\x10", "Nsight Compute"),
+		ROW("ARROW1\0\0", "an Arrow file"),
+		ROW("\x89HDF\r\n", "an HDF5 file"),
+		ROW("SQLite format 3\0 CREATE TABLE compute_workload(", "rocprof-compute"),
+		ROW("PERFILE2\0", "perf"),
+		ROW("FLR\0\0\2", "Java's Flight Recorder"),
+		ROW("HPCTOOLKITmeta", "HPCToolkit"),
+		ROW("OTF2", "OTF2"),
+		ROW("\n\x04\x08\x01\x10\x02", "pprof"),
+		ROW("\x18\0\0\0\0\0\0\0abcd\x1a\x0d"
+		    "brain.Event:2",
+		    "TensorBoard"),
+		ROW(":::MLLOG {\"key\": 1}", "MLPerf"),
+		ROW("<html><title>GPU Memory Timeline HTML</title>", "memory timeline"),
+		ROW("<!DOCTYPE html><html>", "a page for a browser"),
+		ROW("[[1, 2], [[3, 4]]]", "memory timeline"),
+		ROW("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"}",
+		    "speedscope"),
+		ROW("{\"meta\":{\"preprocessedProfileVersion\":47}}", "Firefox"),
+		ROW("{\"nodes\":[],\"samples\":[],\"timeDeltas\":[]}", "a CPU profile of Chrome"),
+		ROW("{\"resourceSpans\":[]}", "OpenTelemetry"),
+		ROW("{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": []}",
+		    "an execution trace of PyTorch"),
+		ROW("{\"version\": \"3.1\", \"timer_freq_hz\": 997, \"capture_ipis\": false}",
+		    "wprof"),
+		ROW("\"Kind\",\"Agent_Id\",\"Queue_Id\"", "rocprofv3"),
+#undef ROW
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct error err = { 0 };
+
+		CHECK_U64(source_of(rows[i].bytes, rows[i].len, &err), ST_FORMAT);
+		if (!CHECK(strstr(err.text, "not a trace that Tacho reads, but") &&
+			   strstr(err.text, rows[i].says)))
+			CHECK_STR(err.text, rows[i].says);
+	}
+	CHECK_STR(source_known("a/b.nsys-rep", (const uint8_t *)"xx", 2),
+		  "a report of Nsight Systems: nsys export --type sqlite FILE.nsys-rep");
+	CHECK(source_known("a/ckpt.pth", (const uint8_t *)"\x80", 1) != NULL);
+	CHECK(!source_known("a/b.nsys-report", (const uint8_t *)"xx", 2));
 }
 
 /* What is left of a folder, without the folder's name and in its order. */

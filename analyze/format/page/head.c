@@ -252,11 +252,25 @@ static void warn_of_unrecorded(const struct page *p, struct blocks *b)
 		"What was launched does not begin for over 1 ms, or never: that is no idle time.");
 }
 
+/* Memory snapshots: why an allocation failed. */
+static void warn_of_memory(const struct page *p, struct blocks *b)
+{
+	struct view v = page_view(p, "out_of_memory");
+
+	for (size_t i = 0; i < v.count && i < 3; i++) {
+		const char *where = view_cell(&v, i, "where").text;
+
+		add_warning(b, "MEMORY", view_cell(&v, i, "sentence").text,
+			    where ? blocks_text(b, "Asked for by %s.", where) : NULL);
+	}
+}
+
 void build_warnings(const struct page *p, struct blocks *b)
 {
 	uint64_t lost = lost_records(p), unread = page_sum(&p->inputs, "unread_bytes");
 
 	build_hang(p, b);
+	warn_of_memory(p, b);
 	/* What the folder holds beside the run that all figures are of. */
 	struct view runs = page_view(p, "runs");
 

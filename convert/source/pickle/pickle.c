@@ -1,145 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/pickle/pickle.h"
+#include "convert/source/pickle/internal.h"
 
-#include "schemas/base/arena.h"
 #include "schemas/base/vec.h"
 
-#include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { PROTOCOL_MOST = 5, NAME_MOST = 200, LONG_BYTES = 8 };
-
-struct pickle {
-	struct arena arena;
-	struct pickle_value **stack, **memo;
-	size_t depth, stack_cap, memo_cap;
-	const uint8_t *bytes;
-	size_t len, at;
-	uint64_t memo_next; /* MEMOIZE takes the numbers in turn */
-	struct error *err;
-};
-
-/* ---- bytes and values ------------------------------------------------------------------- */
-
-static enum status bad(struct pickle *p, const char *what)
-{
-	return fail(p->err, ST_FORMAT, p->at, "a pickle %s", what);
-}
-
-/* The next `count` bytes; NULL: the pickle ends before. */
-static const uint8_t *take(struct pickle *p, uint64_t count)
-{
-	const uint8_t *at = p->bytes + p->at;
-
-	if (count > p->len - p->at) {
-		fail(p->err, ST_TRUNCATED, p->len, "a pickle that ends before its last value");
-		return NULL;
-	}
-	p->at += (size_t)count;
-	return at;
-}
-
-static uint64_t little(const uint8_t *at, size_t count)
-{
-	uint64_t v = 0;
-
-	for (size_t i = count; i-- > 0;)
-		v = v << 8 | at[i];
-	return v;
-}
-
-static void *allocate(struct pickle *p, size_t size)
-{
-	void *place = arena_take(&p->arena, size, 0);
-
-	if (!place && arena_is_full(&p->arena, size))
-		fail(p->err, ST_CEILING, p->at, "a pickle of more than %zu MB of values",
-		     p->arena.ceiling >> 20);
-	else if (!place)
-		fail_memory(p->err);
-	return place;
-}
-
-static struct pickle_value *value_new(struct pickle *p, enum pickle_type type)
-{
-	struct pickle_value *v = allocate(p, sizeof(*v));
-
-	if (v)
-		v->type = (uint8_t)type;
-	return v;
-}
-
-static enum status push(struct pickle *p, struct pickle_value *v)
-{
-	if (!v)
-		return p->err->status;
-	TRY(vec_reserve(&p->stack, &p->stack_cap, p->depth + 1, p->err));
-	p->stack[p->depth++] = v;
-	return ST_OK;
-}
-
-static enum status push_int(struct pickle *p, enum pickle_type type, int64_t number)
-{
-	struct pickle_value *v = value_new(p, type);
-
-	if (v)
-		v->number = number;
-	return push(p, v);
-}
-
-static enum status push_text(struct pickle *p, uint64_t len)
-{
-	const uint8_t *at = take(p, len);
-	struct pickle_value *v = at ? value_new(p, PICKLE_TEXT) : NULL;
-	char *copy = v ? allocate(p, (size_t)len + 1) : NULL;
-
-	if (!copy)
-		return p->err->status;
-	memcpy(copy, at, (size_t)len);
-	copy[len] = '\0';
-	v->text = copy;
-	v->len = (size_t)len;
-	return push(p, v);
-}
-
-/* A number of any length, two's complement. */
-static enum status push_long(struct pickle *p, uint64_t count)
-{
-	const uint8_t *at = take(p, count);
-	bool is_negative;
-	uint64_t v;
-
-	if (!at)
-		return p->err->status;
-	is_negative = count && at[count - 1] & 0x80;
-	if (count > LONG_BYTES) {
-		for (size_t i = LONG_BYTES - 1; i < count; i++)
-			if (at[i] != (is_negative ? 0xff : 0))
-				return push_int(p, PICKLE_INT, is_negative ? INT64_MIN : INT64_MAX);
-		count = LONG_BYTES;
-	}
-	v = little(at, (size_t)count);
-	if (is_negative && count < LONG_BYTES)
-		v |= ~(uint64_t)0 << 8 * count;
-	return push_int(p, PICKLE_INT, (int64_t)v);
-}
-
-/* A number of 8 bytes with the highest first, as a double. */
-static enum status push_real(struct pickle *p)
-{
-	const uint8_t *at = take(p, sizeof(uint64_t));
-	struct pickle_value *v = at ? value_new(p, PICKLE_REAL) : NULL;
-	uint64_t bits = 0;
-
-	if (!v)
-		return p->err->status;
-	for (size_t i = 0; i < sizeof(bits); i++)
-		bits = bits << 8 | at[i];
-	memcpy(&v->real, &bits, sizeof(bits));
-	return push(p, v);
-}
+enum { NAME_MOST = 200, ARRAY_LEAST = 4 /* items */ };
 
 /* ---- the stack -------------------------------------------------------------------------- */
 
@@ -151,59 +18,69 @@ static struct pickle_value *peek(struct pickle *p, size_t below)
 	return v && v->type != PICKLE_MARK ? v : NULL;
 }
 
-/* The place after the last mark, or SIZE_MAX. */
-static size_t after_mark(const struct pickle *p)
-{
-	for (size_t i = p->depth; i-- > 0;)
-		if (p->stack[i]->type == PICKLE_MARK)
-			return i + 1;
-	return SIZE_MAX;
-}
-
-/* Appends stack[from ..] to a container.  The array doubles in the arena. */
+/* Moves stack[from ..] to the end of a container, but for what is given away. */
 static enum status append(struct pickle *p, struct pickle_value *to, size_t from)
 {
-	size_t more = p->depth - from, cap = to->cap ? to->cap : 4;
+	uint64_t more = p->depth - from, cap = to->cap ? to->cap : ARRAY_LEAST;
 	struct pickle_value **items;
+	size_t kept = from;
 
+	if (to->flags & KEPT)
+		return pickle_bad(p, "that adds to what was finished");
+	for (size_t i = from; to->list && i < p->depth; i++) {
+		struct pickle_value *v = p->stack[i];
+
+		if (pickle_gives_away(to, v))
+			TRY(pickle_give(p, to, v));
+		else if (v != p->gone)
+			p->stack[kept++] = v;
+	}
+	if (to->list)
+		more = kept - from;
 	while (cap < to->count + more)
 		cap *= 2;
+	if (cap > (uint64_t)1 << 31)
+		return pickle_bad(p, "with a list that is too long");
 	if (cap > to->cap && more) {
-		items = allocate(p, cap * sizeof(*items));
+		items = pickle_array_new(p, (uint32_t)cap);
 		if (!items)
 			return p->err->status;
 		if (to->count)
 			memcpy(items, to->items, to->count * sizeof(*items));
+		if (to->cap)
+			pickle_array_free(p, to->items, to->cap);
 		to->items = items;
-		to->cap = cap;
+		to->cap = (uint32_t)cap;
 	}
 	if (more)
 		memcpy(to->items + to->count, p->stack + from, more * sizeof(*items));
-	to->count += more;
+	to->count += (uint32_t)more;
+	p->depth = from;
 	return ST_OK;
 }
 
 /* Of what lies above `from` a list or a dictionary. */
-static enum status collect(struct pickle *p, enum pickle_type type, size_t from, size_t drop_to)
+enum status pickle_collect(struct pickle *p, enum pickle_type type, size_t from, size_t drop_to)
 {
-	struct pickle_value *v = value_new(p, type);
+	struct pickle_value *v = pickle_value_new(p, type);
 
 	if (!v)
 		return p->err->status;
 	TRY(append(p, v, from));
 	p->depth = drop_to;
-	return push(p, v);
+	return pickle_push(p, v);
 }
 
 /* Puts what lies above the mark into the container below it. */
 static enum status extend(struct pickle *p, enum pickle_type type)
 {
-	size_t from = after_mark(p);
+	size_t from = pickle_after_mark(p, p->depth);
 	struct pickle_value *to = from != SIZE_MAX && from >= 2 ? p->stack[from - 2] : NULL;
 
 	if (!to || to->type != type || (type == PICKLE_DICT && (p->depth - from) % 2))
-		return bad(p, "that adds to what is no list or dictionary");
+		return pickle_bad(p, "that adds to what is no list or dictionary");
 	TRY(append(p, to, from));
+	to->flags |= type == PICKLE_DICT ? FILLED : 0;
 	p->depth = from - 1;
 	return ST_OK;
 }
@@ -213,51 +90,75 @@ static enum status memo_put(struct pickle *p, uint64_t number)
 	struct pickle_value *v = peek(p, 0);
 
 	/* Numbers count from 0, so a pickle of this length cannot have more. */
-	if (!v || number > p->len)
-		return bad(p, "that remembers nothing");
-	TRY(vec_reserve(&p->memo, &p->memo_cap, number + 1, p->err));
-	p->memo[number] = v;
+	if (!v || number > (p->in ? pickle_place(p) : p->len) || number >= UINT32_MAX)
+		return pickle_bad(p, "that remembers nothing");
+	TRY(vec_reserve(&p->memo, &p->memo_cap, number / SLAB + 1, p->err));
+	if (!p->memo[number / SLAB])
+		p->memo[number / SLAB] = pickle_allocate(p, SLAB * sizeof(**p->memo));
+	if (!p->memo[number / SLAB])
+		return p->err->status;
+	p->memo[number / SLAB][number % SLAB] = v->id;
+	if (!(v->flags & KEPT))
+		v->memo = (uint32_t)number + 1;
 	return ST_OK;
 }
 
 static enum status memo_get(struct pickle *p, uint64_t number)
 {
-	if (number >= p->memo_cap || !p->memo[number])
-		return bad(p, "that refers to what it did not remember");
-	return push(p, p->memo[number]);
+	uint32_t id = number / SLAB < p->memo_cap && p->memo[number / SLAB]
+			      ? p->memo[number / SLAB][number % SLAB]
+			      : 0;
+
+	if (!id)
+		return pickle_bad(p, "that refers to what it did not remember");
+	pickle_value_at(p, id)->refs += !(pickle_value_at(p, id)->flags & KEPT);
+	return pickle_push(p, pickle_value_at(p, id));
 }
 
 /* ---- functions -------------------------------------------------------------------------- */
 
 static enum status refuse(struct pickle *p, const char *name, size_t len)
 {
-	return fail(p->err, ST_FORMAT, p->at,
+	return fail(p->err, ST_FORMAT, pickle_place(p),
 		    "a pickle that wants to run %.*s; nothing of it was run",
 		    (int)(len < NAME_MOST ? len : NAME_MOST), name);
 }
 
-/* "torch.jit._pickle\nbuild_intlist\n" */
-static enum status push_function(struct pickle *p)
+/* "torch.jit._pickle\nbuild_intlist\n"; of INST any name is refused. */
+static enum status push_function(struct pickle *p, uint8_t op)
 {
 	static const char *const known[] = {
 		"torch.jit._pickle\nbuild_intlist\n",    "torch.jit._pickle\nbuild_doublelist\n",
 		"torch.jit._pickle\nbuild_boollist\n",   "torch.jit._pickle\nbuild_tensorlist\n",
 		"torch.jit._pickle\nrestore_type_tag\n",
 	};
+	enum status status = pickle_look(p, NAME_MOST);
 	const char *name = (const char *)p->bytes + p->at;
 	char shown[NAME_MOST + 1];
 	size_t left = p->len - p->at, len = 0;
 
+	TRY(status);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (left >= strlen(known[i]) && !memcmp(name, known[i], strlen(known[i]))) {
+		if (op == 'c' && left >= strlen(known[i]) &&
+		    !memcmp(name, known[i], strlen(known[i]))) {
 			p->at += strlen(known[i]);
-			return push(p, value_new(p, PICKLE_FUNCTION));
+			return pickle_push(p, pickle_value_new(p, PICKLE_FUNCTION));
 		}
 	for (size_t ends = 0; len < left && len < NAME_MOST && ends < 2; len++) {
 		ends += name[len] == '\n';
 		shown[len] = name[len] == '\n' ? '.' : name[len];
 	}
 	return refuse(p, shown, len ? len - 1 : 0);
+}
+
+/* The same of two texts on the stack. */
+static enum status refuse_global(struct pickle *p)
+{
+	const char *module = pickle_text(peek(p, 1), "?"), *name = pickle_text(peek(p, 0), "?");
+	char shown[NAME_MOST + 1];
+	int len = snprintf(shown, sizeof(shown), "%.90s.%.90s", module, name);
+
+	return refuse(p, shown, (size_t)len);
 }
 
 /* A call of such a function gives its first argument back. */
@@ -268,8 +169,11 @@ static enum status reduce(struct pickle *p)
 	if (!function || !arguments || function->type != PICKLE_FUNCTION ||
 	    arguments->type != PICKLE_LIST || !arguments->count)
 		return refuse(p, "a function", strlen("a function"));
+	function = arguments->items[0];
+	function->refs += !(function->flags & KEPT);
 	p->depth -= 2;
-	return push(p, arguments->items[0]);
+	pickle_drop(p, arguments, 0);
+	return pickle_push(p, function);
 }
 
 /* ---- the machine ------------------------------------------------------------------------ */
@@ -278,19 +182,19 @@ static enum status reduce(struct pickle *p)
 static enum status with_number(struct pickle *p, size_t bytes,
 			       enum status (*then)(struct pickle *, uint64_t))
 {
-	const uint8_t *at = take(p, bytes);
+	const uint8_t *at = pickle_take(p, bytes);
 
-	return at ? then(p, little(at, bytes)) : p->err->status;
+	return at ? then(p, pickle_little(at, bytes)) : p->err->status;
 }
 
 static enum status push_small(struct pickle *p, uint64_t number)
 {
-	return push_int(p, PICKLE_INT, (int64_t)number);
+	return pickle_push_int(p, PICKLE_INT, (int64_t)number);
 }
 
 static enum status push_int32(struct pickle *p, uint64_t number)
 {
-	return push_int(p, PICKLE_INT, (int32_t)(uint32_t)number);
+	return pickle_push_int(p, PICKLE_INT, (int32_t)(uint32_t)number);
 }
 
 static enum status skip(struct pickle *p, uint64_t number)
@@ -304,10 +208,8 @@ static enum status set_item(struct pickle *p)
 	struct pickle_value *to = peek(p, 2);
 
 	if (!to || !peek(p, 1) || to->type != PICKLE_DICT)
-		return bad(p, "that adds to what is no list or dictionary");
-	TRY(append(p, to, p->depth - 2));
-	p->depth -= 2;
-	return ST_OK;
+		return pickle_bad(p, "that adds to what is no list or dictionary");
+	return append(p, to, p->depth - 2);
 }
 
 static enum status append_one(struct pickle *p)
@@ -315,32 +217,67 @@ static enum status append_one(struct pickle *p)
 	struct pickle_value *to = peek(p, 1);
 
 	if (!to || to->type != PICKLE_LIST)
-		return bad(p, "that adds to what is no list or dictionary");
-	TRY(append(p, to, p->depth - 1));
-	p->depth--;
-	return ST_OK;
+		return pickle_bad(p, "that adds to what is no list or dictionary");
+	return append(p, to, p->depth - 1);
 }
 
 static enum status tuple(struct pickle *p, size_t count)
 {
+	struct pickle_value *v;
+
 	if (count && !peek(p, count - 1))
-		return bad(p, "that lacks a value");
-	return collect(p, PICKLE_LIST, p->depth - count, p->depth - count);
+		return pickle_bad(p, "that lacks a value");
+	TRY(pickle_collect(p, PICKLE_LIST, p->depth - count, p->depth - count));
+	v = p->stack[p->depth - 1];
+	for (uint32_t i = 0; i < v->count; i++)
+		if (v->items[i]->type != PICKLE_INT && !(v->items[i]->flags & KEPT))
+			return ST_OK;
+	return pickle_keep(p, &p->stack[p->depth - 1]) ? ST_OK : p->err->status;
 }
 
 static enum status from_mark(struct pickle *p, enum pickle_type type)
 {
-	size_t from = after_mark(p);
+	size_t from = pickle_after_mark(p, p->depth);
 
 	if (from == SIZE_MAX || (type == PICKLE_DICT && (p->depth - from) % 2))
-		return bad(p, "that lacks a mark");
-	return collect(p, type, from, from - 1);
+		return pickle_bad(p, "that lacks a mark");
+	return pickle_collect(p, type, from, from - 1);
+}
+
+/* What makes objects, and what a pickle of protocol 0 has. */
+static enum status refuse_operation(struct pickle *p, uint8_t op)
+{
+	static const struct {
+		uint8_t op;
+		const char *name;
+	} rows[] = {
+		{ 'o', "OBJ" },         { 'b', "BUILD" },        { 0x81, "NEWOBJ" },
+		{ 0x92, "NEWOBJ_EX" },  { 'P', "PERSID" },       { 'Q', "BINPERSID" },
+		{ 0x82, "EXT1" },       { 0x83, "EXT2" },        { 0x84, "EXT4" },
+		{ 0x96, "BYTEARRAY8" }, { 0x97, "NEXT_BUFFER" }, { 0x98, "READONLY_BUFFER" },
+	};
+	const char *name = "an operation of protocol 0, or none";
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].op == op)
+			name = rows[i].name;
+	return fail(p->err, ST_FORMAT, pickle_place(p) - 1,
+		    "a pickle with %s (0x%02x), which values do not need; nothing was run", name,
+		    op);
+}
+
+/* A list, and whether its items are given away. */
+static enum status push_list(struct pickle *p)
+{
+	TRY(pickle_push(p, pickle_value_new(p, PICKLE_LIST)));
+	pickle_watch(p);
+	return ST_OK;
 }
 
 /* One operation; *ends: it was the last. */
 static enum status step(struct pickle *p, bool *ends)
 {
-	const uint8_t *op = take(p, 1);
+	const uint8_t *op = pickle_take(p, 1);
 
 	switch (op ? *op : '.') {
 	case 0x80: /* PROTO */
@@ -351,12 +288,12 @@ static enum status step(struct pickle *p, bool *ends)
 		*ends = true;
 		return op ? ST_OK : p->err->status;
 	case '(':
-		return push(p, value_new(p, PICKLE_MARK));
+		return pickle_push(p, p->mark);
 	case 'N':
-		return push(p, value_new(p, PICKLE_NONE));
+		return pickle_push(p, pickle_value_new(p, PICKLE_NONE));
 	case 0x88:
 	case 0x89:
-		return push_int(p, PICKLE_BOOL, *op == 0x88);
+		return pickle_push_int(p, PICKLE_BOOL, *op == 0x88);
 	case 'K':
 		return with_number(p, 1, push_small);
 	case 'M':
@@ -364,28 +301,29 @@ static enum status step(struct pickle *p, bool *ends)
 	case 'J':
 		return with_number(p, 4, push_int32);
 	case 0x8a:
-		return with_number(p, 1, push_long);
+		return with_number(p, 1, pickle_push_long);
 	case 0x8b:
-		return with_number(p, 4, push_long);
+		return with_number(p, 4, pickle_push_long);
 	case 'G':
-		return push_real(p);
+		return pickle_push_real(p);
 	case 0x8c:
 	case 'U':
 	case 'C':
-		return with_number(p, 1, push_text);
+		return with_number(p, 1, pickle_push_text);
 	case 'X':
 	case 'T':
 	case 'B':
-		return with_number(p, 4, push_text);
+		return with_number(p, 4, pickle_push_text);
 	case 0x8d:
 	case 0x8e:
-		return with_number(p, 8, push_text);
+		return with_number(p, 8, pickle_push_text);
 	case ']':
+		return push_list(p);
 	case ')':
 	case 0x8f:
-		return push(p, value_new(p, PICKLE_LIST));
+		return pickle_push(p, pickle_value_new(p, PICKLE_LIST));
 	case '}':
-		return push(p, value_new(p, PICKLE_DICT));
+		return pickle_push(p, pickle_value_new(p, PICKLE_DICT));
 	case 'a':
 		return append_one(p);
 	case 'e':
@@ -415,41 +353,27 @@ static enum status step(struct pickle *p, bool *ends)
 	case 'j':
 		return with_number(p, 4, memo_get);
 	case 'c':
-		return push_function(p);
+	case 'i':
+		return push_function(p, *op);
+	case 0x93:
+		return refuse_global(p);
 	case 'R':
 		return reduce(p);
 	}
-	return fail(p->err, ST_FORMAT, p->at - 1,
-		    "a pickle with an operation (0x%02x) that values do not need; nothing was run",
-		    *op);
+	return refuse_operation(p, *op);
 }
 
-static enum status pickle_new(struct pickle **out, const void *bytes, size_t len, size_t ceiling,
-			      struct error *err)
+static enum status run(struct pickle **out, const struct pickle_value **root)
 {
-	struct pickle *p = calloc(1, sizeof(*p));
-
-	*out = p;
-	if (!p)
-		return fail_memory(err);
-	arena_init(&p->arena, ceiling);
-	p->bytes = bytes;
-	p->len = len;
-	p->err = err;
-	return ST_OK;
-}
-
-enum status pickle_read(struct pickle **out, const struct pickle_value **root, const void *bytes,
-			size_t len, size_t ceiling, struct error *err)
-{
-	enum status status = pickle_new(out, bytes, len, ceiling, err);
 	struct pickle *p = *out;
-	bool ends = false;
+	enum status status = ST_OK;
 
-	while (status == ST_OK && !ends)
+	for (bool ends = false; status == ST_OK && !ends;)
 		status = step(p, &ends);
+	if (status == ST_OK && p->taker)
+		status = pickle_give_top(p);
 	if (status == ST_OK && !peek(p, 0))
-		status = bad(p, "without a value");
+		status = pickle_bad(p, "without a value");
 	if (status == ST_OK) {
 		*root = p->stack[p->depth - 1];
 		return ST_OK;
@@ -459,103 +383,18 @@ enum status pickle_read(struct pickle **out, const struct pickle_value **root, c
 	return status;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------- */
-
-static enum status push_json(struct pickle *p, const cJSON *from);
-
-/* The members of an array or object; cJSON limits how deep they nest. */
-static enum status push_members(struct pickle *p, const cJSON *from)
+enum status pickle_read(struct pickle **out, const struct pickle_value **root, const void *bytes,
+			size_t len, size_t ceiling, struct error *err)
 {
-	size_t first = p->depth;
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, from)
-	{
-		if (cJSON_IsObject(from)) {
-			p->bytes = (const uint8_t *)item->string;
-			p->len = strlen(item->string);
-			p->at = 0;
-			TRY(push_text(p, p->len));
-		}
-		TRY(push_json(p, item));
-	}
-	return collect(p, cJSON_IsObject(from) ? PICKLE_DICT : PICKLE_LIST, first, first);
+	TRY(pickle_new(out, bytes, len, ceiling, err));
+	return run(out, root);
 }
 
-static enum status push_json(struct pickle *p, const cJSON *from)
+enum status pickle_stream(struct pickle **out, const struct pickle_value **root, struct input *in,
+			  const struct pickle_taker *taker, size_t ceiling, struct error *err)
 {
-	struct pickle_value *v;
-	double number = from->valuedouble;
-
-	if (cJSON_IsArray(from) || cJSON_IsObject(from))
-		return push_members(p, from);
-	if (cJSON_IsString(from)) {
-		p->bytes = (const uint8_t *)from->valuestring;
-		p->len = strlen(from->valuestring);
-		p->at = 0;
-		return push_text(p, p->len);
-	}
-	if (cJSON_IsBool(from))
-		return push_int(p, PICKLE_BOOL, cJSON_IsTrue(from));
-	if (cJSON_IsNumber(from) && number > -9223372036854775808.0 &&
-	    number < 9223372036854775808.0 && number == trunc(number))
-		return push_int(p, PICKLE_INT, (int64_t)number);
-	v = value_new(p, cJSON_IsNumber(from) ? PICKLE_REAL : PICKLE_NONE);
-	if (v && cJSON_IsNumber(from))
-		v->real = number;
-	return push(p, v);
-}
-
-enum status pickle_of_json(struct pickle **out, const struct pickle_value **root, const char *text,
-			   size_t len, size_t ceiling, struct error *err)
-{
-	enum status status = pickle_new(out, NULL, 0, ceiling, err);
-	const char *end = NULL;
-	cJSON *json;
-
-	TRY(status);
-	json = cJSON_ParseWithLengthOpts(text, len, &end, false);
-	status = json ? push_json(*out, json)
-		      : fail(err, ST_FORMAT, end ? (uint64_t)(end - text) : 0, "damaged JSON");
-	cJSON_Delete(json);
-	if (status == ST_OK) {
-		*root = (*out)->stack[0];
-		return ST_OK;
-	}
-	pickle_free(*out);
-	*out = NULL;
-	return status;
-}
-
-void pickle_free(struct pickle *p)
-{
-	if (!p)
-		return;
-	arena_release(&p->arena);
-	free(p->stack);
-	free(p->memo);
-	free(p);
-}
-
-const struct pickle_value *pickle_get(const struct pickle_value *v, const char *key)
-{
-	for (size_t i = 0; v && v->type == PICKLE_DICT && i + 1 < v->count; i += 2)
-		if (v->items[i]->type == PICKLE_TEXT && !strcmp(v->items[i]->text, key))
-			return v->items[i + 1];
-	return NULL;
-}
-
-int64_t pickle_int(const struct pickle_value *v, int64_t fallback)
-{
-	return v && (v->type == PICKLE_INT || v->type == PICKLE_BOOL) ? v->number : fallback;
-}
-
-const char *pickle_text(const struct pickle_value *v, const char *fallback)
-{
-	return v && v->type == PICKLE_TEXT ? v->text : fallback;
-}
-
-size_t pickle_count(const struct pickle_value *v)
-{
-	return v && (v->type == PICKLE_LIST || v->type == PICKLE_DICT) ? v->count : 0;
+	TRY(pickle_new(out, NULL, 0, ceiling, err));
+	(*out)->in = in;
+	(*out)->taker = taker;
+	return run(out, root);
 }

@@ -7,8 +7,13 @@
  * which PyTorch's C++ writer marks types (torch.jit._pickle build_*list, restore_type_tag), which
  * give their first argument back; every other name is refused, and the error has it.
  *
- * Values share parts where the pickle does, so they may hold themselves: who walks them limits the
- * depth.  All memory is one arena with a ceiling.  Of one thread.
+ * Equal texts, and equal tuples of numbers, are one value.  Values share parts where the pickle
+ * does, so they may hold themselves: who walks them limits the depth.  All memory is one arena with
+ * a ceiling.  Of one thread.
+ *
+ * A pickle of any length is read as a stream: what lies in the lists that pickle_stream() is given
+ * goes to its caller one by one, and its memory serves again.  What of it comes back later -
+ * stacks, because a pickle names each object once and then refers to it - is kept by pickle_keep().
  */
 #ifndef CONVERT_SOURCE_PICKLE_PICKLE_H
 #define CONVERT_SOURCE_PICKLE_PICKLE_H
@@ -32,6 +37,9 @@ enum pickle_type {
 };
 struct pickle_value {
 	uint8_t type;
+	uint8_t flags, list, ordinal; /* these three, `memo` and `refs` are the reader's */
+	uint32_t id;                  /* of a kept value or text: no other has it; from 1 on */
+	uint32_t memo, refs;
 	union {
 		int64_t number; /* and of PICKLE_BOOL */
 		double real;
@@ -41,11 +49,28 @@ struct pickle_value {
 		};
 		struct { /* of a dictionary keys and values in turn */
 			struct pickle_value **items;
-			size_t count, cap;
+			uint32_t count, cap;
 		};
 	};
 };
 
+/* A list whose items, dictionaries, are given away: that at root[key], or those in it. */
+struct pickle_list {
+	const char *key;
+	bool is_nested;
+};
+struct pickle_taker {
+	const struct pickle_list *lists; /* end with a key of NULL; fewer than 255 */
+	/*
+	 * An item of lists[list]; `ordinal`: of a nested one, which of the lists in it, 255: that
+	 * or a later one.  `item` is borrowed, what is reached through pickle_keep() stays.
+	 */
+	enum status (*take)(void *user, size_t list, size_t ordinal, struct pickle_value *item,
+			    struct error *err);
+	void *user;
+};
+
+struct input;
 struct pickle;
 /*
  * Reads the pickle at bytes[0 .. len).  *out holds all values, and *root is the first of them.
@@ -53,6 +78,14 @@ struct pickle;
  */
 enum status pickle_read(struct pickle **out, const struct pickle_value **root, const void *bytes,
 			size_t len, size_t ceiling, struct error *err);
+/* The same of a stream.  *out is there for take() from the first call on. */
+enum status pickle_stream(struct pickle **out, const struct pickle_value **root, struct input *in,
+			  const struct pickle_taker *taker, size_t ceiling, struct error *err);
+/*
+ * The one value of this content, which stays until pickle_free(); it takes the place of *at, an
+ * item of the value that is taken.  NULL: over the ceiling.
+ */
+const struct pickle_value *pickle_keep(struct pickle *p, struct pickle_value **at);
 /* The same values of JSON, for writers that have both.  Numbers are those of a double. */
 enum status pickle_of_json(struct pickle **out, const struct pickle_value **root, const char *text,
 			   size_t len, size_t ceiling, struct error *err);

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory snapshots of PyTorch (torch.cuda.memory._snapshot(), memory_snapshot.cpp): what each block
+ * of the caching allocator holds at the end, and a ring of what it did before.
+ *
+ * The ring has no begin: what was there when it begins follows from its end.  A block that is in
+ * use at the end and was not allocated in the ring was there all the time, and so was one that the
+ * ring frees without having allocated it; both become allocations that began earlier.  Totals are
+ * sums from there, so at the end they are those of the blocks.
+ *
+ * An allocation is an event of the allocator's track with the size that was asked for, and it ends
+ * when its memory can be used again (free_completed).  Where that is later than when the program
+ * gave it up, a mark free_requested says when that was: another stream still used it.  What the
+ * allocator did with CUDA, and each segment as it is at the end, are marks of a track beside it.
+ */
+#include "convert/source/snapshot/internal.h"
+
+#include "convert/input/input.h"
+#include "convert/source/source_list.h"
+#include "schemas/base/vec.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	VALUES_MOST = 192 << 20, /* bytes: of what a snapshot names again */
+	BLOCKS_MOST = 1 << 21,   /* in use at the end */
+	OPEN_MOST = 1024,        /* annotations in each other */
+};
+static const struct pickle_list lists[] = {
+	[LIST_TRACES] = { "device_traces", true },
+	[LIST_SEGMENTS] = { "segments", false },
+	[LIST_ANNOTATIONS] = { "external_annotations", false },
+	{ NULL, false },
+};
+
+static bool has(const uint8_t *head, size_t len, const char *word)
+{
+	return memmem(head, len, word, strlen(word)) != NULL;
+}
+
+static int snapshot_bid(const uint8_t *head, size_t len)
+{
+	bool is_pickle = len > 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
+
+	return is_pickle && (has(head, len, "device_traces") ||
+			     (has(head, len, "segments") && has(head, len, "total_size")))
+		       ? 98
+		       : 0;
+}
+
+/* ---- the ring --------------------------------------------------------------------------- */
+
+static uint64_t key_of(const struct place *at)
+{
+	return (uint64_t)at->address ^ (uint64_t)at->device << 57;
+}
+
+/* What the program gave up and another stream still used when something else was done. */
+static enum status end_pending(struct snapshot *s, struct device_state *d, struct error *err)
+{
+	bool waits = d->waits;
+
+	d->waits = false;
+	return waits ? snapshot_put_mark(s, "free_requested", &d->asked, NULL, d->asked_us, err)
+		     : ST_OK;
+}
+
+static enum status take_free(struct snapshot *s, struct device_state *d, const struct entry *e,
+			     bool is_done, struct error *err)
+{
+	uint64_t key = key_of(&e->at);
+
+	if (!map_find(&s->live, key)) { /* it was there before the ring */
+		TRY(snapshot_put_pool(s, KIND_ALLOC, &e->at, NULL, err));
+		if (!map_put(&s->live, key, NULL))
+			return fail_memory(err);
+	}
+	if (!is_done) {
+		d->asked = e->at;
+		d->asked_us = e->time_us;
+		d->waits = true;
+		return ST_OK;
+	}
+	map_remove(&s->live, key);
+	return snapshot_put_pool(s, KIND_FREE, &e->at, e, err);
+}
+
+static enum status take_entry(struct snapshot *s, size_t ordinal, struct pickle_value *v,
+			      struct error *err)
+{
+	const char *action;
+	struct device_state *d;
+	struct entry e;
+	bool is_new;
+
+	TRY(snapshot_device(s, ordinal, &d, err));
+	TRY(entry_read(s, v, &e, err));
+	action = pickle_text(e.action, "");
+	if (!action[0] || ordinal >= SNAPSHOT_DEVICES || e.at.size < 0) {
+		import_lose(&s->to, LOSS_DAMAGED, 1);
+		return ST_OK;
+	}
+	e.at.device = (uint32_t)ordinal;
+	if (!e.has_time) /* of before version 2.1: their order is all there is */
+		e.time_us = d->entries;
+	if (!d->entries++)
+		d->begin_us = e.time_us - 1;
+	d->last_us = e.time_us > d->last_us ? e.time_us : d->last_us;
+	if (!strcmp(action, "free_completed") || !strcmp(action, "free")) {
+		d->waits = d->waits && d->asked.address != e.at.address;
+		TRY(end_pending(s, d, err));
+		return take_free(s, d, &e, true, err);
+	}
+	TRY(end_pending(s, d, err));
+	if (!strcmp(action, "free_requested"))
+		return take_free(s, d, &e, false, err);
+	if (strcmp(action, "alloc") != 0)
+		return snapshot_put_mark(s, action, &e.at, &e, e.time_us, err);
+	if (!map_put(&s->live, key_of(&e.at), &is_new))
+		return fail_memory(err);
+	if (!is_new) /* the ring has no end of the one before */
+		import_lose(&s->to, LOSS_DAMAGED, 1);
+	return is_new ? snapshot_put_pool(s, KIND_ALLOC, &e.at, &e, err) : ST_OK;
+}
+
+/* ---- segments --------------------------------------------------------------------------- */
+
+/* A block, or with `history` of versions before 2.0 what it was last used for. */
+static enum status take_block(struct snapshot *s, struct segment *g, struct pickle_value *v,
+			      int64_t *address, struct error *err)
+{
+	const struct pickle_value *history = pickle_get(v, "history");
+	struct entry b, last;
+	const char *state;
+	uint64_t size;
+
+	TRY(entry_read(s, v, &b, err));
+	state = pickle_text(b.state, "");
+	if (pickle_count(history) && history->type == PICKLE_LIST) {
+		TRY(entry_read(s, history->items[0], &last, err));
+		b.at.stack = last.at.stack;
+		b.requested = last.requested;
+	}
+	if (b.at.size < 0 || !state[0]) {
+		import_lose(&s->to, LOSS_DAMAGED, 1);
+		return ST_OK;
+	}
+	if (!b.has_address)
+		b.at.address = *address;
+	*address = (int64_t)((uint64_t)b.at.address + (uint64_t)b.at.size);
+	size = (uint64_t)b.at.size;
+	if (!strcmp(state, "inactive")) {
+		g->sums[SEGMENT_INACTIVE] += size;
+		g->sums[SEGMENT_FREE_BLOCKS]++;
+		if (size > g->sums[SEGMENT_LARGEST])
+			g->sums[SEGMENT_LARGEST] = size;
+		return ST_OK;
+	}
+	if (b.requested < 0 || b.requested > b.at.size)
+		b.requested = b.at.size;
+	g->sums[SEGMENT_BLOCKS]++;
+	if (!strcmp(state, "active_allocated")) {
+		g->sums[SEGMENT_ALLOCATED] += size;
+		g->sums[SEGMENT_REQUESTED] += (uint64_t)b.requested;
+	} else {
+		g->sums[SEGMENT_PENDING] += size;
+	}
+	if (s->block_count == BLOCKS_MOST) {
+		import_lose(&s->to, LOSS_CEILING, 1);
+		return ST_OK;
+	}
+	TRY(vec_reserve(&s->blocks, &s->block_cap, s->block_count + 1, err));
+	b.at.size = b.requested;
+	b.at.device = g->at.device;
+	b.at.stream = g->at.stream;
+	memcpy(b.at.pool, g->at.pool, sizeof(b.at.pool));
+	s->blocks[s->block_count++] = b.at;
+	return ST_OK;
+}
+
+static enum status take_segment(struct snapshot *s, struct pickle_value *v, struct error *err)
+{
+	struct device_state *d;
+	struct segment g = { .is_large = false };
+	struct entry e;
+	int64_t address;
+
+	TRY(entry_read(s, v, &e, err));
+	if (e.total < 0 || e.device < 0 || e.device >= SNAPSHOT_DEVICES) {
+		import_lose(&s->to, LOSS_DAMAGED, 1);
+		return ST_OK;
+	}
+	TRY(snapshot_device(s, (size_t)e.device, &d, err));
+	g.at = e.at;
+	g.at.device = (uint32_t)e.device;
+	g.sums[SEGMENT_TOTAL] = (uint64_t)e.total;
+	g.is_large = !strcmp(pickle_text(e.type, ""), "large");
+	g.is_expandable = e.is_expandable;
+	address = g.at.address;
+	for (size_t i = 0; i < pickle_count(e.blocks) && e.blocks->type == PICKLE_LIST; i++)
+		TRY(take_block(s, &g, e.blocks->items[i], &address, err));
+	TRY(vec_reserve(&s->all, &s->all_cap, s->all_count + 1, err));
+	s->all[s->all_count++] = g;
+	return ST_OK;
+}
+
+/* What record_function says of the program's steps: two entries for each range. */
+static enum status take_annotation(struct snapshot *s, struct pickle_value *v, struct error *err)
+{
+	struct device_state *d;
+	struct event e = { .kind = KIND_RANGE, .subkind = RANGE_ANNOTATION };
+	struct entry from;
+	const char *name;
+
+	TRY(entry_read(s, v, &from, err));
+	TRY(snapshot_device(s, from.device >= 0 ? (size_t)from.device : 0, &d, err));
+	name = pickle_text(from.name, "");
+	if (!name[0] || !from.has_time)
+		return ST_OK;
+	TRY(import_name(&s->to, name, strlen(name), &e.name, err));
+	if (!strcmp(pickle_text(from.stage, ""), "START") && s->open_count < OPEN_MOST) {
+		TRY(vec_reserve(&s->open, &s->open_cap, s->open_count + 1, err));
+		s->open[s->open_count++] = (struct open){ e.name, from.time_us };
+		return ST_OK;
+	}
+	for (size_t i = s->open_count; i-- > 0;) {
+		if (s->open[i].name != e.name)
+			continue;
+		from.requested = s->open[i].begin_us;
+		s->open_count = i; /* what is inside has ended */
+		e.track = d->segments;
+		import_begin(&s->to);
+		if (from.time_us < INT64_MAX / SNAPSHOT_US &&
+		    from.requested > -INT64_MAX / SNAPSHOT_US &&
+		    import_times(&s->to, &e, from.requested * SNAPSHOT_US,
+				 (from.time_us - from.requested) * SNAPSHOT_US))
+			return import_put(&s->to, &e, err);
+	}
+	return ST_OK;
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+/* What a segment holds, after all that the ring says of it. */
+static enum status put_segment(struct snapshot *s, const struct segment *g, struct error *err)
+{
+	static const char *const keys[SEGMENT_SUMS] = {
+#define X(name, key, text) key,
+		SEGMENT_LIST(X)
+#undef X
+	};
+	const struct device_state *d = &s->devices[g->at.device];
+	struct event e = { .kind = KIND_MARK, .track = d->segments, .name = s->name_segment };
+
+	import_begin(&s->to);
+	TRY(snapshot_put_number(s, "bytes", g->sums[SEGMENT_TOTAL], true, err));
+	TRY(snapshot_put_number(s, "address", (uint64_t)g->at.address, true, err));
+	for (size_t i = SEGMENT_TOTAL + 1; i < SEGMENT_SUMS; i++)
+		TRY(snapshot_put_number(s, keys[i], g->sums[i], true, err));
+	TRY(snapshot_put_number(s, "device", g->at.device, false, err));
+	TRY(import_text(&s->to, "size_class", g->is_large ? "large" : "small", 5, err));
+	if (g->is_expandable)
+		TRY(snapshot_put_number(s, "expandable", 1, false, err));
+	TRY(snapshot_put_place(s, &g->at, NULL, err));
+	return snapshot_put_event(s, &e, d->last_us + 1, err);
+}
+
+/* Blocks in use that the ring did not allocate, and segments that it did not: all of before it. */
+static enum status take_end(struct snapshot *s, struct error *err)
+{
+	for (size_t i = 0; i < SNAPSHOT_DEVICES; i++) {
+		struct device_state *d = &s->devices[i];
+
+		TRY(d->pool ? end_pending(s, d, err) : ST_OK);
+		if (d->begin_us == INT64_MIN)
+			d->begin_us = d->last_us = 0;
+	}
+	for (size_t i = 0; i < s->block_count; i++) {
+		uint64_t key = key_of(&s->blocks[i]);
+
+		if (map_find(&s->live, key))
+			map_remove(&s->live, key);
+		else
+			TRY(snapshot_put_pool(s, KIND_ALLOC, &s->blocks[i], NULL, err));
+	}
+	if (s->all_count && s->live.count) /* of a file that was cut or changed */
+		import_lose(&s->to, LOSS_DAMAGED, s->live.count);
+	for (size_t i = 0; i < s->all_count; i++)
+		TRY(put_segment(s, &s->all[i], err));
+	return ST_OK;
+}
+
+/* ---- the file --------------------------------------------------------------------------- */
+
+static enum status take_item(void *user, size_t list, size_t ordinal, struct pickle_value *item,
+			     struct error *err)
+{
+	struct snapshot *s = user;
+
+	switch (list) {
+	case LIST_TRACES:
+		return take_entry(s, ordinal, item, err);
+	case LIST_SEGMENTS:
+		return take_segment(s, item, err);
+	}
+	return take_annotation(s, item, err);
+}
+
+/* What the allocator was told, as what is known of the process. */
+static enum status put_settings(struct snapshot *s, const struct pickle_value *settings,
+				struct error *err)
+{
+	struct process p = *trace_get_process(s->to.trace, s->to.process);
+
+	import_begin(&s->to);
+	for (size_t i = 0; i + 1 < pickle_count(settings) && settings->type == PICKLE_DICT;
+	     i += 2) {
+		const char *key = pickle_text(settings->items[i], "");
+		const struct pickle_value *v = settings->items[i + 1];
+
+		if (v->type == PICKLE_TEXT && key[0])
+			TRY(import_text(&s->to, key, v->text, v->len, err));
+		else if ((v->type == PICKLE_INT || v->type == PICKLE_BOOL) && key[0])
+			TRY(snapshot_put_number(s, key, (uint64_t)v->number, false, err));
+	}
+	TRY(import_schema_id(&s->to, &p.schema, err));
+	trace_set_process(s->to.trace, s->to.process, &p);
+	return ST_OK;
+}
+
+/* Where the writer did not give it item by item, as in a file with types of lists. */
+static enum status take_rest(struct snapshot *s, const struct pickle_value *root, size_t list,
+			     struct error *err)
+{
+	const struct pickle_value *items = pickle_get(root, lists[list].key);
+
+	for (size_t i = 0; i < pickle_count(items) && items->type == PICKLE_LIST; i++) {
+		struct pickle_value *one = items->items[i];
+
+		for (size_t k = 0; lists[list].is_nested && k < pickle_count(one); k++)
+			if (one->type == PICKLE_LIST)
+				TRY(take_item(s, list, i, one->items[k], err));
+		if (!lists[list].is_nested)
+			TRY(take_item(s, list, 0, one, err));
+	}
+	return ST_OK;
+}
+
+/* The rank that the file's name has: rank0_snapshot.pickle, snapshot-rank_12.pkl */
+static enum status take_process(struct snapshot *s, const char *path, struct error *err)
+{
+	const char *slash = strrchr(path, '/'), *at = strcasestr(slash ? slash : path, "rank");
+	struct process p = { .rank = NO_RANK };
+
+	at += at ? strlen("rank") : 0;
+	while (at && (*at == '_' || *at == '-'))
+		at++;
+	if (at && isdigit((unsigned char)*at))
+		p.rank = (uint32_t)strtoul(at, NULL, 10);
+	s->to.process = trace_process(s->to.trace, &p, err);
+	return s->to.process ? ST_OK : err->status;
+}
+
+static enum status read_all(struct snapshot *s, struct input *in, struct error *err)
+{
+	const struct pickle_taker taker = { .lists = lists, .take = take_item, .user = s };
+	const struct pickle_value *root = NULL;
+
+	TRY(take_process(s, input_path(in), err));
+	TRY(import_name(&s->to, "where", 5, &s->key_where, err));
+	TRY(import_name(&s->to, "stack", 5, &s->key_stack, err));
+	TRY(import_name(&s->to, "[memory]", 8, &s->name_memory, err));
+	TRY(import_name(&s->to, "segment", 7, &s->name_segment, err));
+	TRY(pickle_stream(&s->values, &root, in, &taker, VALUES_MOST, err));
+	for (size_t i = 0; lists[i].key; i++)
+		TRY(take_rest(s, root, i, err));
+	return put_settings(s, pickle_get(root, "allocator_settings"), err);
+}
+
+/* ---- totals ----------------------------------------------------------------------------- */
+
+/* Events that say how much is allocated and reserved after them: sums, in order of time. */
+struct levels {
+	uint64_t allocated[SNAPSHOT_DEVICES], reserved[SNAPSHOT_DEVICES];
+	uint32_t names[4]; /* of marks: two that add to what is reserved, two that take away */
+	uint64_t *words;
+	size_t cap;
+};
+
+/* What was reserved when the ring began is what is at the end without what came and went. */
+static enum status take_levels(struct snapshot *s, struct spool_source *source, struct error *err)
+{
+	static const char *const names[4] = { "segment_alloc", "segment_map", "segment_free",
+					      "segment_unmap" };
+	struct levels *l = calloc(1, sizeof(*l));
+
+	source->own = l;
+	if (!l)
+		return fail_memory(err);
+	for (size_t i = 0; i < 4; i++)
+		TRY(import_name(&s->to, names[i], strlen(names[i]), &l->names[i], err));
+	for (size_t i = 0; i < SNAPSHOT_DEVICES; i++)
+		l->reserved[i] = 0 - s->devices[i].reserved;
+	for (size_t i = 0; i < s->all_count; i++)
+		l->reserved[s->all[i].at.device] += s->all[i].sums[SEGMENT_TOTAL];
+	for (size_t i = 0; i < SNAPSHOT_DEVICES; i++)
+		if ((int64_t)l->reserved[i] < 0) /* the end is not of this ring */
+			l->reserved[i] = 0;
+	return ST_OK;
+}
+
+static void level_put(struct levels *l, const struct trace *t, struct event *e, uint64_t *words)
+{
+	const struct track *k = trace_get_track(t, e->track);
+	size_t device = k->type == TRACK_ALLOCATOR ? k->device : (size_t)k->id;
+
+	if (device >= SNAPSHOT_DEVICES)
+		return;
+	for (size_t i = 0; e->kind == KIND_MARK && i < 4; i++)
+		if (e->name == l->names[i])
+			l->reserved[device] += i < 2 ? e->args[0] : 0 - e->args[0];
+	if (e->kind != KIND_ALLOC && e->kind != KIND_FREE)
+		return;
+	l->allocated[device] += e->kind == KIND_ALLOC ? e->bytes : 0 - e->bytes;
+	words[0] = l->allocated[device];
+	words[1] = l->reserved[device];
+	e->args = words;
+}
+
+static enum status snapshot_next(struct source *source, struct batch *out, struct error *err)
+{
+	struct spool_source *s = (struct spool_source *)source;
+	struct levels *l = s->own;
+
+	TRY(spool_source_next(source, out, err));
+	TRY(vec_reserve(&l->words, &l->cap, 2 * out->count, err));
+	for (size_t i = 0; i < out->count; i++)
+		level_put(l, s->trace, &out->events[i], l->words + 2 * i);
+	return ST_OK;
+}
+
+static void snapshot_close(struct source *source)
+{
+	struct levels *l = ((struct spool_source *)source)->own;
+
+	free(l->words);
+	spool_source_close(source);
+}
+
+static enum status snapshot_read(struct spool_source *source, struct input *in,
+				 const struct budget *left, struct error *err)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+	struct error own = { .status = ST_OK };
+	enum status status;
+
+	(void)left;
+	if (!s)
+		return fail_memory(err);
+	import_init(&s->to, source->trace, source->spool, 0);
+	status = read_all(s, in, &own);
+	if (status != ST_OK && s->to.events) { /* what came before the fault is good */
+		source->fault = own;
+		status = ST_OK;
+	}
+	if (status == ST_OK)
+		status = take_end(s, &own);
+	if (status == ST_OK)
+		status = take_levels(s, source, &own);
+	if (status == ST_OK)
+		status = import_provenance(&s->to, "PyTorch memory snapshot", &source->fault, &own);
+	spool_source_clock(source, 0, s->to.first_ns);
+	import_release(&s->to);
+	pickle_free(s->values);
+	map_release(&s->live);
+	map_release(&s->field_of);
+	map_release(&s->stack_of);
+	free(s->stacks);
+	free(s->all);
+	free(s->blocks);
+	free(s->open);
+	free(s);
+	if (status != ST_OK)
+		*err = own;
+	return status;
+}
+
+static const struct spool_reader reader = {
+	.own_bytes = 32 << 20,
+	.spools = 1,
+	.read = snapshot_read,
+};
+
+const struct source_type source_snapshot = {
+	.name = "snapshot",
+	.help = "PyTorch's memory snapshots (who holds the GPU's memory?)",
+	.bid = snapshot_bid,
+	.spooled = &reader,
+	.next = snapshot_next,
+	.close = snapshot_close,
+};

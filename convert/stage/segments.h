@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segments.h - segments of PyTorch's caching allocator, as they were at an instant.
+ *
+ * A memory snapshot has them as they are at its end, and a ring of what the allocator did with CUDA
+ * before.  What they were earlier follows from the end: operations are undone, last first.
+ */
+#ifndef CONVERT_STAGE_SEGMENTS_H
+#define CONVERT_STAGE_SEGMENTS_H
+
+#include "schemas/base/status.h"
+#include "schemas/model/event.h"
+#include "schemas/model/trace.h"
+
+enum { SEGMENT_GRAIN = 512 /* PyTorch rounds sizes of blocks to it */ };
+struct segment_range {
+	uint64_t begin, end; /* addresses */
+	uint32_t device, schema;
+};
+struct segment_ranges {
+	struct segment_range *items;
+	size_t count, cap;
+};
+struct segment_operation {
+	struct segment_range at;
+	bool adds;
+};
+enum segment_mark {               /* what a mark of a snapshot says */
+		    MARK_SEGMENT, /* as it is at the end */
+		    MARK_OOM,
+		    MARK_FREE_REQUESTED,
+		    MARK_SEGMENT_ALLOC,
+		    MARK_SEGMENT_MAP,
+		    MARK_SEGMENT_FREE,
+		    MARK_SEGMENT_UNMAP,
+		    SEGMENT_MARKS,
+};
+struct segments {                      /* zeroed: empty */
+	uint32_t names[SEGMENT_MARKS]; /* of marks, as interned */
+	struct segment_ranges end;
+	struct segment_operation *operations;
+	size_t operation_count, operation_cap;
+};
+
+/* False: the trace is of no snapshot. */
+bool segments_begin(struct segments *s, const struct trace *t);
+void segments_release(struct segments *s);
+/* An argument of an event, 0: it has none. */
+uint64_t segment_number(const struct trace *t, const struct event *e, const char *key);
+/* Takes a mark of the track of `device`, and says which it is. */
+enum status segments_put(struct segments *s, const struct trace *t, const struct event *e,
+			 enum segment_mark *which, struct error *err);
+/* Those of a device (NO_ID: all) after so many operations, by address; the caller frees the items.
+ */
+enum status segments_at(const struct segments *s, size_t operations, uint32_t device,
+			struct segment_ranges *out, struct error *err);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a memory snapshot. */
+#include "tests/fuzz/source.h"
+#include "convert/source/source_list.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	return fuzz_source(&source_snapshot, data, size);
+}
