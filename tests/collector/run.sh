@@ -847,7 +847,7 @@ test_doctor() {
 	expect GPU '^(GPU |driver )'
 	expect logs '^logs .* can be written'
 	"$record" --help >"$work/told"
-	equal 'help fits a screen' $(($(wc -l <"$work/told") <= 40)) 1
+	equal 'help fits a screen' $(($(wc -l <"$work/told") <= 42)) 1
 	"$record" --version >"$work/told"
 	expect version '^tacho-record [0-9.]+, cJSON'
 }

@@ -6,10 +6,9 @@
  *	                  fsync, ftruncate, fallocate, open for writing; and all that write after it
  *	                  (a disk that is full stays full; close and rename fail once)
  *	FAULT_ERRNO=28    what it fails with; 28 is ENOSPC, 5 is EIO
- *	FAULT_LOG=FILE    at the end, one line: how many such calls there were, and what failed
- *	FAULT_SHORT=1     reads and writes move one byte where they may move fewer, and every other
- *	                  call that may is interrupted first (EINTR)
- *	FAULT_SHORT=N     the same with N bytes
+ *	FAULT_LOG=FILE    at the end of each process a line: how many such calls there were, and
+ *what failed FAULT_SHORT=1     reads and writes move one byte where they may move fewer, and every
+ *other call that may is interrupted first (EINTR) FAULT_SHORT=N     the same with N bytes
  *
  * Only descriptors of regular files are counted, and those that FAULT_PIPES=1 adds: pipes.  The
  * standard error of the program is left alone.
@@ -24,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -63,6 +63,14 @@ __attribute__((destructor)) static void end(void)
 		return;
 	fprintf(f, "%ld %s\n", (long)calls, what ? what : "-");
 	fclose(f);
+}
+
+/* The recorder's processes end so, and write what a recorded program made. */
+void _exit(int status)
+{
+	end();
+	for (;;)
+		syscall(SYS_exit_group, status);
 }
 
 static bool is_ours(int fd)

@@ -84,8 +84,10 @@ class Run:
         if os.path.exists(log):
             os.unlink(log)
         done = self.run(command, LD_PRELOAD=self.fault, FAULT_LOG=log, **more)
-        said = read(log).decode().split() if os.path.exists(log) else ["0", "-"]
-        return done, int(said[0]), said[1]
+        # a line for each process: what is recorded is written by another than the program
+        lines = [line.split() for line in read(log).decode().splitlines()] if os.path.exists(log) else []
+        failed = [line[1] for line in lines if line[1] != "-"]
+        return done, max((int(line[0]) for line in lines), default=0), failed[0] if failed else "-"
 
     def sentence(self, done, tool):
         """One sentence: no line but those that begin with the tool's name and one account."""
