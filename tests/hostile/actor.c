@@ -380,6 +380,7 @@ static void act_environment(int n)
 					    "PYTHONPATH=",
 					    "CUDA_INJECTION64_PATH=",
 					    "NVTX_INJECTION64_PATH=",
+					    "NCCL_PROFILER_PLUGIN=",
 					    "ASAN_OPTIONS=" };
 	char cwd[PATH_MAX];
 	size_t count = 0;
