@@ -359,7 +359,7 @@ static enum status end_oom(struct accumulator *f, struct oom *o, struct error *e
 	const struct snapshot *s = f->state;
 	const struct process *p = trace_get_process(f->trace, o->process);
 	struct segment_ranges then;
-	uint64_t reserved, inactive, largest;
+	uint64_t reserved = 0, inactive = 0, largest = 0;
 	union value keys[OOM_AT + 1], *row;
 	char sentence[SENTENCE];
 	enum status status = segments_at(&s->segments, o->operations, o->device, &then, err);

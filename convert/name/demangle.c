@@ -307,7 +307,7 @@ static struct type read_array(struct reader *r)
 static struct type read_compound(struct reader *r, char c)
 {
 	struct text behind = none, of;
-	struct type t = plain(none);
+	struct type t;
 	struct list l;
 
 	switch (c) {
