@@ -13,16 +13,15 @@ static const char *where_of(const struct facts_owner *o)
 
 enum { NAME_SHOWN = 60 };
 
-/* What is cut off a name is marked, and no character is cut in two. */
-static const char *shorten(const char *name, int most, char out[NAME_SHOWN + 4])
+const char *cut_text(char out[CUT_TEXT], const char *name, size_t most)
 {
-	int len = (int)strlen(name);
+	size_t len = strlen(name);
 
 	if (len <= most)
 		return name;
 	for (len = most; len && ((unsigned char)name[len] & 0xc0) == 0x80; len--)
 		;
-	snprintf(out, NAME_SHOWN + 4, "%.*s\xe2\x80\xa6", len, name);
+	snprintf(out, CUT_TEXT, "%.*s\xe2\x80\xa6", (int)len, name);
 	return out;
 }
 
@@ -44,15 +43,15 @@ static const char *end_of_frame(const char *name, size_t most, char out[NAME_SHO
 const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT])
 {
 	const char *range = where_of(o);
-	char a[NAME_SHOWN + 4], b[NAME_SHOWN + 4];
+	char a[CUT_TEXT], b[NAME_SHOWN + 4];
 
 	if (!range[0] && !o->python[0])
 		out[0] = '\0';
 	else if (!o->python[0])
-		snprintf(out, OWNER_TEXT, "; most of it in %s", shorten(range, NAME_SHOWN, a));
+		snprintf(out, OWNER_TEXT, "; most of it in %s", cut_text(a, range, NAME_SHOWN));
 	else
 		snprintf(out, OWNER_TEXT, "; most of it in %s at %s",
-			 range[0] ? shorten(range, 40, a) : "the host",
+			 range[0] ? cut_text(a, range, 40) : "the host",
 			 end_of_frame(o->python, 45, b));
 	return out;
 }

@@ -11,12 +11,18 @@
 const char *span_text(char out[SPAN_TEXT], double ns)
 {
 	if (ns >= 0.9995e9)
-		snprintf(out, SPAN_TEXT, "%.2f s", ns / 1e9);
+		snprintf(out, SPAN_TEXT, "%.28s s",
+			 number_text((char[NUMBER_TEXT]){ 0 }, ns / 1e9, 2));
 	else if (ns >= 0.95e6)
 		snprintf(out, SPAN_TEXT, "%.1f ms", ns / 1e6);
 	else
 		snprintf(out, SPAN_TEXT, "%.0f \xc2\xb5s", ns / 1e3);
 	return out;
+}
+
+const char *round_text(char out[NUMBER_TEXT], double count)
+{
+	return count_text(out, (uint64_t)llround(fmax(count, 0)));
 }
 
 const char *many_text(char out[MANY_TEXT], double count, const char *one)
@@ -25,11 +31,17 @@ const char *many_text(char out[MANY_TEXT], double count, const char *one)
 	int len = (int)strlen(one);
 	const char *end = one[len - 1] == 'y' ? "ies" : "s";
 
-	if (whole && llround(count) == 1)
+	char number[NUMBER_TEXT];
+
+	if (whole)
+		round_text(number, count);
+	else
+		snprintf(number, sizeof(number), "%.1f", count);
+	if (!strcmp(number, "1"))
 		snprintf(out, MANY_TEXT, "1 %s", one);
 	else
-		snprintf(out, MANY_TEXT, "%.*f %.*s%s", whole ? 0 : 1, count,
-			 end[0] == 'i' ? len - 1 : len, one, end);
+		snprintf(out, MANY_TEXT, "%.30s %.*s%s", number, end[0] == 'i' ? len - 1 : len, one,
+			 end);
 	return out;
 }
 
@@ -288,7 +300,7 @@ struct amount facts_kernels(const struct facts *f, const char *phase)
 struct facts_kernel facts_top_kernel(const struct facts *f)
 {
 	struct rows r = rows_of(f, "kernels");
-	struct facts_kernel top = { .name = "" };
+	struct facts_kernel top = { .name = "", .short_name = "" };
 
 	for (size_t i = 0; i < r.count; i++) {
 		const char *class = cell(&r, i, "class").text;
@@ -297,6 +309,7 @@ struct facts_kernel facts_top_kernel(const struct facts *f)
 		if (ns <= top.amount.ns || (class && !strcmp(class, "comm")))
 			continue;
 		top.name = or_empty(cell(&r, i, "name").text);
+		top.short_name = or_empty(cell(&r, i, "short").text);
 		top.amount.ns = ns;
 		top.amount.count = facts_per_gpu(f, (double)cell(&r, i, "count").u64);
 	}

@@ -78,19 +78,19 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 static bool small_collectives(const struct facts *f, struct finding *out)
 {
 	struct amount comm = facts_work(f, WORK_COMM, NULL);
-	char a[SPAN_TEXT], b[SPAN_TEXT];
+	char a[SPAN_TEXT], b[SPAN_TEXT], n[NUMBER_TEXT], m[NUMBER_TEXT];
 
 	if (comm.count < 50 || comm.short_count < 0.5 * comm.count)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f of %.0f communication kernels a step are shorter than %s: %s together.",
-		 comm.short_count, comm.count, span_text(a, 5.0 * SHORT_KERNEL_NS),
-		 span_text(b, comm.short_ns));
+		 "%s of %s communication kernels a step are shorter than %s: %s together.",
+		 round_text(n, comm.short_count), round_text(m, comm.count),
+		 span_text(a, 5.0 * SHORT_KERNEL_NS), span_text(b, comm.short_ns));
 	double most_ns;
 	const char *operation = facts_operation(f, &most_ns);
 	if (strcmp(operation, "all_reduce") != 0 || !trains(f))
 		out->advice = comm_advice(f, operation, comm.count);
-	rule_brief(out, "%.0f of %.0f under %s", comm.short_count, comm.count, a);
+	rule_brief(out, "%s of %s under %s", n, m, a);
 	return rule_saves(out, fmin(comm.short_ns, f->exposed_comm_ns));
 }
 
@@ -98,16 +98,19 @@ static bool small_collectives(const struct facts *f, struct finding *out)
 
 static bool tell_copies(struct finding *out, struct amount copies, const char *what)
 {
-	char a[SPAN_TEXT], n[MANY_TEXT], bytes[48] = "";
+	bool is_one = fabs(copies.count - 1) < 0.05;
+	char a[SPAN_TEXT], n[MANY_TEXT], b[NUMBER_TEXT], bytes[64] = "";
 
 	if (copies.count <= 0)
 		return false;
+	many_text(n, copies.count, "copy");
 	if (copies.bytes >= 1048576)
-		snprintf(bytes, sizeof(bytes), " of %.1f MiB together", copies.bytes / 1048576);
-	snprintf(out->evidence, FINDING_TEXT, "%s a step%s %s; %s with no compute beside %s.",
-		 many_text(n, copies.count, "copy"), bytes, what, span_text(a, copies.ns),
-		 fabs(copies.count - 1) < 0.05 ? "it" : "them");
-	rule_brief(out, "%s%s", many_text(n, copies.count, "copy"), bytes);
+		snprintf(bytes, sizeof(bytes), "%s%s", bytes_text(b, copies.bytes),
+			 is_one ? "" : " together");
+	snprintf(out->evidence, FINDING_TEXT, "%s a step%s%s%s %s; %s with no compute beside %s.",
+		 n, *bytes ? ", " : "", bytes, *bytes ? "," : "", what, span_text(a, copies.ns),
+		 is_one ? "it" : "them");
+	rule_brief(out, "%s%s%s", n, *bytes ? " of " : "", bytes);
 	return rule_saves(out, copies.ns);
 }
 
@@ -344,17 +347,17 @@ static const char *fusion_advice(const struct facts *f, const char *otherwise)
 static bool short_kernels(const struct facts *f, struct finding *out)
 {
 	struct amount all = facts_kernels(f, NULL);
-	char a[SPAN_TEXT], b[SPAN_TEXT];
+	char a[SPAN_TEXT], b[SPAN_TEXT], n[NUMBER_TEXT], m[NUMBER_TEXT];
 
 	out->advice = fusion_advice(f, out->advice);
 	if (all.short_count < 0.5 * all.count || all.short_count < 100)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f of %.0f kernels a step are shorter than %s, %s together; each reads and "
+		 "%s of %s kernels a step are shorter than %s, %s together; each reads and "
 		 "writes memory for little work.",
-		 all.short_count, all.count, span_text(a, SHORT_KERNEL_NS),
-		 span_text(b, all.short_ns));
-	rule_brief(out, "%.0f of %.0f under %s", all.short_count, all.count, a);
+		 round_text(n, all.short_count), round_text(m, all.count),
+		 span_text(a, SHORT_KERNEL_NS), span_text(b, all.short_ns));
+	rule_brief(out, "%s of %s under %s", n, m, a);
 	return rule_saves(out, all.short_ns);
 }
 
@@ -383,16 +386,15 @@ static bool one_kernel(const struct facts *f, struct finding *out)
 	struct facts_kernel top = facts_top_kernel(f);
 	struct amount all = facts_kernels(f, NULL);
 	enum work work = work_of(top.name);
-	char a[SPAN_TEXT], name[96];
+	char a[SPAN_TEXT];
 
 	if (f->compute_ns < 0.5 * f->window_ns || top.amount.ns < 0.4 * all.ns ||
 	    work != WORK_OTHER || all.count < 2)
 		return false;
-	snprintf(name, sizeof(name), "%.90s", top.name);
 	snprintf(out->evidence, FINDING_TEXT,
 		 "One kernel takes %s of a step, %.0f %% of all kernel time: %s.",
-		 span_text(a, top.amount.ns), 100 * top.amount.ns / all.ns, name);
-	rule_brief(out, "%.28s", name);
+		 span_text(a, top.amount.ns), 100 * top.amount.ns / all.ns, top.short_name);
+	name_short(top.name, BRIEF_COLUMNS, out->brief, BRIEF_TEXT);
 	if (facts_has(f, TRAIT_COMPILED))
 		out->advice = "tune or replace this operation (fused version), or a smaller model "
 			      "there";
@@ -410,10 +412,10 @@ static bool slow_kernels(const struct facts *f, struct finding *out)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step, the GPU computes for %s; a third of that is saved if all of them "
-		 "become one and a half times faster. Most time, %.0f %%, is in %.90s.",
+		 "become one and a half times faster. Most time, %.0f %%, is in %s.",
 		 many_text(n, all.count, "kernel"), span_text(a, f->compute_ns),
-		 100 * top.amount.ns / all.ns, top.name);
-	rule_brief(out, "%.28s", top.name);
+		 100 * top.amount.ns / all.ns, top.short_name);
+	name_short(top.name, BRIEF_COLUMNS, out->brief, BRIEF_TEXT);
 	return rule_saves(out, savings_take(f).most_ns[FAMILY_COMPUTE]);
 }
 

@@ -43,7 +43,7 @@ static bool below_base(const struct facts *f, struct finding *out)
 	struct table *t = tables_find(f->tables, "health");
 	const union value *row, *worst = NULL;
 	double least = BELOW_BASE;
-	char gpu[GPU_TEXT];
+	char gpu[GPU_TEXT], a[NUMBER_TEXT], b[NUMBER_TEXT], c[NUMBER_TEXT];
 
 	for (size_t i = 0; (row = table_at(t, i)); i++) {
 		double share = clock_of(row) / (double)row[HEALTH_BASE].u64;
@@ -56,12 +56,10 @@ static bool below_base(const struct facts *f, struct finding *out)
 	if (!worst)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s works at %.0f MHz, below the %llu MHz that it keeps by default (of %llu at "
-		 "most).",
-		 gpu_text(worst, gpu), clock_of(worst), (unsigned long long)worst[HEALTH_BASE].u64,
-		 (unsigned long long)worst[HEALTH_MOST].u64);
-	rule_brief(out, "%.0f of %llu MHz", clock_of(worst),
-		   (unsigned long long)worst[HEALTH_BASE].u64);
+		 "%s works at %s MHz, below the %s MHz that it keeps by default (of %s at most).",
+		 gpu_text(worst, gpu), round_text(a, clock_of(worst)),
+		 count_text(b, worst[HEALTH_BASE].u64), count_text(c, worst[HEALTH_MOST].u64));
+	rule_brief(out, "%s of %s MHz", a, b);
 	return saves_compute(f, out, least);
 }
 
@@ -84,7 +82,7 @@ static bool held_down(const struct facts *f, struct finding *out)
 	const union value *row, *worst = NULL;
 	double most = LIMITED_LEAST;
 	size_t by = 0;
-	char gpu[GPU_TEXT];
+	char gpu[GPU_TEXT], a[NUMBER_TEXT], b[NUMBER_TEXT], d[NUMBER_TEXT];
 
 	for (size_t i = 0; (row = table_at(t, i)); i++)
 		for (size_t c = 0; c < sizeof(causes) / sizeof(causes[0]); c++) {
@@ -101,12 +99,11 @@ static bool held_down(const struct facts *f, struct finding *out)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "The clock of %s is held down by %s in %.0f %% of the time in which it works: "
-		 "%.0f of "
-		 "%llu MHz, at most %llu C and %llu W.",
-		 gpu_text(worst, gpu), causes[by].by, most * 100, clock_of(worst),
-		 (unsigned long long)worst[HEALTH_MOST].u64,
+		 "%s of %s MHz, at most %llu C and %s W.",
+		 gpu_text(worst, gpu), causes[by].by, most * 100, round_text(a, clock_of(worst)),
+		 count_text(b, worst[HEALTH_MOST].u64),
 		 (unsigned long long)worst[HEALTH_HOTTEST].u64,
-		 (unsigned long long)worst[HEALTH_DRAWN].u64);
+		 count_text(d, worst[HEALTH_DRAWN].u64));
 	rule_brief(out, "%.0f %% of the time", most * 100);
 	out->advice = causes[by].advice;
 	return saves_compute(f, out, clock_of(worst) / (double)worst[HEALTH_MOST].u64);
@@ -165,7 +162,7 @@ static bool slow_gpu(const struct facts *f, struct finding *out)
 	const union value *row, *worst = NULL;
 	double *clocks = malloc(GPUS * sizeof(*clocks)), middle = NAN;
 	size_t count = 0;
-	char gpu[GPU_TEXT];
+	char gpu[GPU_TEXT], a[NUMBER_TEXT], b[NUMBER_TEXT], c[NUMBER_TEXT];
 
 	for (size_t i = 0; clocks && (row = table_at(t, i)); i++) {
 		double mhz = clock_of(row);
@@ -184,11 +181,11 @@ static bool slow_gpu(const struct facts *f, struct finding *out)
 	if (!worst || !(clock_of(worst) < BELOW_PEERS * middle))
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s works at %.0f MHz, where the middle one of the job's %zu GPUs has %.0f MHz: "
-		 "the "
+		 "%s works at %s MHz, where the middle one of the job's %s GPUs has %s MHz: the "
 		 "others wait for it.",
-		 gpu_text(worst, gpu), clock_of(worst), count, middle);
-	rule_brief(out, "%.0f of %.0f MHz", clock_of(worst), middle);
+		 gpu_text(worst, gpu), round_text(a, clock_of(worst)), count_text(c, count),
+		 round_text(b, middle));
+	rule_brief(out, "%s of %s MHz", a, b);
 	return saves_compute(f, out, clock_of(worst) / middle);
 }
 

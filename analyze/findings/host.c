@@ -140,13 +140,13 @@ static void tell_host_work(const struct facts *f, double of_ns, struct finding *
 {
 	struct facts_owner o = facts_owner(f, "host:forward");
 	size_t len = strlen(out->evidence);
-	char a[SPAN_TEXT];
+	char a[SPAN_TEXT], name[CUT_TEXT];
 
 	if (!strstr(o.range, "::") || o.ns < of_ns / 2 || o.ns < LONG_OPERATOR_NS * o.count)
 		return;
 	snprintf(out->evidence + len, FINDING_TEXT - len,
-		 " Most of it is what %.40s does on the CPU, %s at a time.", o.range,
-		 span_text(a, o.ns / o.count));
+		 " Most of it is what %s does on the CPU, %s at a time.",
+		 cut_text(name, o.range, 40), span_text(a, o.ns / o.count));
 	out->advice = "see what that operator does on the CPU, do it on the GPU (device=) or in "
 		      "the loader's workers; then CUDA graphs, torch.compile, a larger batch";
 }
@@ -164,7 +164,7 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 	double own = facts_own(f, &range);
 	struct amount loop = loop_wait(f);
 	double between = is_between_launches(loop) ? loop.ns : 0;
-	char in[80], n[MANY_TEXT];
+	char in[CUT_TEXT + 24], name[CUT_TEXT], n[MANY_TEXT];
 	size_t len = (size_t)snprintf(out->evidence, FINDING_TEXT,
 				      "The GPU waits for the host to launch its work");
 
@@ -172,7 +172,7 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 		optimizer -= facts_wait(f, (struct gap_query){ .cause = "host:optimizer",
 							       .kind = "zero" })
 				     .ns;
-	snprintf(in, sizeof(in), "in ranges such as %.56s", range);
+	snprintf(in, sizeof(in), "in ranges such as %s", cut_text(name, range, 56));
 	len = tell_part(out, len, forward, "in forward");
 	len = tell_part(out, len, backward, "in backward");
 	len = tell_part(out, len, optimizer, "in the optimizer");
@@ -368,7 +368,7 @@ static bool allocator(const struct facts *f, struct finding *out)
 	struct facts_owner o = facts_owner(f, "allocator");
 	const char *call = o.call[0] ? o.call : "cudaMalloc";
 	bool is_first = is_first_use(f, idle);
-	char a[SPAN_TEXT], at[OWNER_BRIEF];
+	char a[SPAN_TEXT], at[OWNER_BRIEF], name[CUT_TEXT];
 
 	span_text(a, idle);
 	if (is_first) {
@@ -385,7 +385,7 @@ static bool allocator(const struct facts *f, struct finding *out)
 			 "GPU is idle for %s of a step.",
 			 call, a);
 	}
-	rule_brief(out, "%s in %.20s", a, call);
+	rule_brief(out, "%s in %s", a, cut_text(name, call, 23));
 	return rule_saves(out, idle);
 }
 

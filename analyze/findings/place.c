@@ -9,8 +9,6 @@
  */
 #include "analyze/findings/place.h"
 
-#include "analyze/engine/number.h"
-
 #include "analyze/report/report_list.h"
 #include "analyze/report/where/flame.h"
 #include "schemas/base/sort.h"
@@ -270,6 +268,7 @@ enum status places_text(const struct facts *f, const struct rule *rule, char out
 	size_t rows = table_count(tables_find(f->tables, "places")), len = 0, shown = 0, more = 0;
 	struct found_place *all = calloc(rows + 1, sizeof(*all));
 	double whole = 0, rest = 0, outside = 0;
+	char n[NUMBER_TEXT], m[NUMBER_TEXT], cut[CUT_TEXT];
 
 	out[0] = '\0';
 	if (!all)
@@ -277,8 +276,6 @@ enum status places_text(const struct facts *f, const struct rule *rule, char out
 	size_t count = places_take(f, rule, all);
 	for (size_t i = 0; i < count; i++)
 		whole += facts_per_gpu(f, (double)all[i].ns);
-	struct time_unit unit = whole < 950e3 ? (struct time_unit){ 1e3, 0, "\xc2\xb5s" }
-					      : (struct time_unit){ 1e6, 1, "ms" };
 	for (size_t i = 0; i < count; i++) {
 		double ns = facts_per_gpu(f, (double)all[i].ns);
 		bool is_one = all[i].first && all[i].last && !strcmp(all[i].first, all[i].last);
@@ -286,25 +283,27 @@ enum status places_text(const struct facts *f, const struct rule *rule, char out
 		if (!all[i].name[0]) {
 			outside += ns;
 		} else if (shown < PLACES_SHOWN && ns >= PLACE_LEAST * whole) {
-			len += (size_t)snprintf(out + len, WHERE_TEXT - len, "%s%.*f",
-						shown++ ? " \xc2\xb7 " : "", unit.decimals,
-						ns / unit.ns);
+			len += (size_t)snprintf(out + len, WHERE_TEXT - len, "%s%s",
+						shown++ ? " \xc2\xb7 " : "",
+						time_text(n, ns, &f->unit));
 			if (shown == 1)
-				len += (size_t)snprintf(out + len, WHERE_TEXT - len, " of %.*f %s",
-							unit.decimals, whole / unit.ns, unit.name);
-			len += (size_t)snprintf(out + len, WHERE_TEXT - len, " in %.120s",
-						is_one ? all[i].first : all[i].name);
+				len += (size_t)snprintf(out + len, WHERE_TEXT - len, " of %s %s",
+							time_text(n, whole, &f->unit),
+							f->unit.name);
+			len += (size_t)snprintf(
+				out + len, WHERE_TEXT - len, " in %s",
+				cut_text(cut, is_one ? all[i].first : all[i].name, 120));
 		} else {
 			rest += ns;
 			more++;
 		}
 	}
 	if (shown && rest >= PLACE_LEAST * whole / 2)
-		len += (size_t)snprintf(out + len, WHERE_TEXT - len, " \xc2\xb7 %zu more %.*f",
-					more, unit.decimals, rest / unit.ns);
+		len += (size_t)snprintf(out + len, WHERE_TEXT - len, " \xc2\xb7 %s in %s more",
+					time_text(n, rest, &f->unit), count_text(m, more));
 	if (shown && outside >= PLACE_LEAST * whole)
-		snprintf(out + len, WHERE_TEXT - len, " \xc2\xb7 outside of any range %.*f",
-			 unit.decimals, outside / unit.ns);
+		snprintf(out + len, WHERE_TEXT - len, " \xc2\xb7 %s outside of any range",
+			 time_text(n, outside, &f->unit));
 	free(all);
 	return ST_OK;
 }

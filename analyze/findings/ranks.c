@@ -52,7 +52,7 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 	size_t kept, slow = 0;
 	struct wall *walls = walls_take(f, &kept);
 	double over = 0;
-	char a[SPAN_TEXT], b[SPAN_TEXT];
+	char a[SPAN_TEXT], b[SPAN_TEXT], n[NUMBER_TEXT], m[NUMBER_TEXT];
 
 	if (!walls || kept < 5) {
 		free(walls);
@@ -72,12 +72,12 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 	for (size_t i = kept; i && (double)walls[i - 1].ns > 1.5 * median; i--, slow++)
 		over += (double)walls[i - 1].ns - median;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%zu of %zu steps %s over 1.5 times the median %s; the slowest is step %llu with "
+		 "%s of %s steps %s over 1.5 times the median %s; the slowest is step %llu with "
 		 "%s.",
-		 slow, count, slow == 1 ? "takes" : "take", span_text(a, median),
-		 (unsigned long long)walls[kept - 1].step,
+		 count_text(n, slow), count_text(m, count), slow == 1 ? "takes" : "take",
+		 span_text(a, median), (unsigned long long)walls[kept - 1].step,
 		 span_text(b, (double)walls[kept - 1].ns));
-	rule_brief(out, "%zu of %zu steps, the worst %s", slow, count, b);
+	rule_brief(out, "%s of %s steps, the worst %s", n, m, b);
 	free(walls);
 	return slow && rule_saves(out, over / (double)count);
 }
@@ -102,14 +102,14 @@ static const char *most_of(const struct facts *f, const char *part, double *most
 
 static bool late_start(const struct facts *f, struct finding *out)
 {
-	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT];
+	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT], name[CUT_TEXT];
 	double most;
 
 	if (f->lead_ns < LATE_SHARE * f->window_ns)
 		return false;
 	const char *cause = most_of(f, "lead", &most);
 	out->family = f->has_steps ? FAMILY_NONE : family_of_cause(cause);
-	rule_brief(out, "%s, most of it %.16s", span_text(a, f->lead_ns), cause);
+	rule_brief(out, "%s, most of it %s", span_text(a, f->lead_ns), cut_text(name, cause, 16));
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s of the window's %s%s pass before the first GPU event, %s of it %.60s.",
 		 span_text(a, f->lead_ns), span_text(b, f->window_ns),
@@ -164,14 +164,14 @@ static bool memory_leak(const struct facts *f, struct finding *out)
 {
 	struct table *t;
 	const union value *row = memory_of(f, &t);
+	char bytes[NUMBER_TEXT];
 
 	if (!row || row[table_column(t, "leak")].u64 != 1)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "What a step leaves allocated grows by %.1f MiB each step.",
-		 row[table_column(t, "slope_bytes_per_step")].f64 / 1048576);
-	rule_brief(out, "+%.1f MiB each step",
-		   row[table_column(t, "slope_bytes_per_step")].f64 / 1048576);
+	bytes_text(bytes, row[table_column(t, "slope_bytes_per_step")].f64);
+	snprintf(out->evidence, FINDING_TEXT, "What a step leaves allocated grows by %s each step.",
+		 bytes);
+	rule_brief(out, "+%s each step", bytes);
 	out->saving_ns = 0;
 	return true;
 }
@@ -230,15 +230,16 @@ static bool headroom(const struct facts *f, struct finding *out)
 static bool imbalance(const struct facts *f, struct finding *out)
 {
 	struct spread spread;
-	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT];
+	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT], n[MANY_TEXT];
 
 	if (!facts_spread(f, &spread) || spread.rank == NO_U64 || !spread.apart)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "In the same %zu kernels rank %llu takes %s a step, the ranks on average %s: the "
-		 "others wait for it. %s of it in %.90s.",
-		 spread.names, (unsigned long long)spread.rank, span_text(a, spread.most_ns),
-		 span_text(b, spread.mean_ns), span_text(c, spread.apart_ns), spread.apart);
+		 "In the same %s rank %llu takes %s a step, the ranks on average %s: the "
+		 "others wait for it. %s of it in %s.",
+		 many_text(n, (double)spread.names, "kernel"), (unsigned long long)spread.rank,
+		 span_text(a, spread.most_ns), span_text(b, spread.mean_ns),
+		 span_text(c, spread.apart_ns), spread.apart);
 	rule_brief(out, "rank %llu takes %s, the mean %s", (unsigned long long)spread.rank, a, b);
 	return rule_saves(out, spread.most_ns - spread.mean_ns);
 }
@@ -333,18 +334,19 @@ static bool straggler(const struct facts *f, struct finding *out)
 	struct waiting w = waiting_of(f->tables);
 	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
 	char made[SPAN_TEXT], all[SPAN_TEXT];
+	char n[NUMBER_TEXT], m[NUMBER_TEXT];
 
 	if (!w.culprit || w.culprit[0].u64 == NO_U64)
 		return false;
 	if (per_rank >= 3 && steps_last(f, w.culprit) < 2)
 		return false;
-	unsigned long long rank = w.culprit[0].u64, times = w.times_last, of = w.matched;
+	unsigned long long rank = w.culprit[0].u64;
 	span_text(made, w.made_wait_ns / per_rank);
 	span_text(all, w.wait_ns / per_rank);
 	snprintf(out->evidence, FINDING_TEXT,
-		 "Rank %llu comes last in %llu of %llu collectives: the others together wait %s a "
+		 "Rank %llu comes last in %s of %s collectives: the others together wait %s a "
 		 "step for it, of %s that ranks wait in all.",
-		 rank, times, of, made, all);
+		 rank, count_text(n, w.times_last), count_text(m, w.matched), made, all);
 	if (w.saving_ns < NEAR_SHARE * w.most_excess_ns)
 		tell_others(&w, per_rank, out);
 	rule_brief(out, "rank %llu, %s of %s waited", rank, made, all);
@@ -363,7 +365,7 @@ static bool slow_link(const struct facts *f, struct finding *out)
 	const union value *row, *worst = NULL;
 	double sum_ns = 0, worst_ns = 0;
 	bool is_matched = false;
-	char a[SPAN_TEXT];
+	char a[SPAN_TEXT], bytes[NUMBER_TEXT];
 
 	for (size_t i = 0; (row = table_at(t, i)); i++) {
 		double share = row[COMM_BUS].f64 / row[COMM_LINK].f64; /* NAN: unknown */
@@ -383,9 +385,9 @@ static bool slow_link(const struct facts *f, struct finding *out)
 	if (!worst)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.20s of %.1f MiB among %llu ranks moves %s%.1f GB/s where the links of the GPU "
+		 "%.20s of %s among %llu ranks moves %s%.1f GB/s where the links of the GPU "
 		 "carry %.0f GB/s in one direction; with all like it %s a step are exposed%s.",
-		 worst[COMM_OPERATION].text, (double)worst[COMM_BYTES].u64 / 1048576,
+		 worst[COMM_OPERATION].text, bytes_text(bytes, (double)worst[COMM_BYTES].u64),
 		 (unsigned long long)worst[COMM_RANKS].u64, is_matched ? "" : "at least ",
 		 worst[COMM_BUS].f64, worst[COMM_LINK].f64, span_text(a, facts_per_gpu(f, sum_ns)),
 		 is_matched ? "" : ", waiting for other ranks included");

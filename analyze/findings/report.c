@@ -466,6 +466,18 @@ static void sort_found(const struct facts *f, struct found *all, size_t count)
 	all[0] = first;
 }
 
+/* A page gives all savings, and where they are, in one unit: that of the step they are shares of.
+ */
+static struct time_unit unit_of(const struct facts *f, const struct found *all, size_t count)
+{
+	double whole_ns = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (all[i].saving_ns > 0)
+			whole_ns = fmax(whole_ns, fmax(all[i].saving_ns, found_of(f, &all[i])));
+	return time_unit_of(whole_ns > 0 ? whole_ns : f->step_ns, 1);
+}
+
 static enum status put_found(const struct facts *f, const struct found *one, size_t place,
 			     struct error *err)
 {
@@ -478,8 +490,7 @@ static enum status put_found(const struct facts *f, const struct found *one, siz
 	row[FOUND_MOST].u64 = (uint64_t)llround(one->finding.saving_ns);
 	row[FOUND_REPLAYED].u64 = one->is_replayed;
 	row[FOUND_EDITS].text = *one->edits ? table_text(t, one->edits, err) : NULL;
-	double of_ns = one->is_replayed ? replayed_baseline(f->replayed) : f->step_ns;
-	row[FOUND_SHARE].f64 = 100 * fmin(one->saving_ns / of_ns, 1);
+	row[FOUND_SHARE].f64 = 100 * fmin(one->saving_ns / found_of(f, one), 1);
 	row[FOUND_ABOUT].text = table_text(t, one->rule->help, err);
 	/* Without marked steps the window is the whole that a sentence speaks of. */
 	const char *said = one->finding.evidence;
@@ -528,6 +539,7 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	if (status == ST_OK)
 		status = found_replay(&f, found, count, err);
 	sort_found(&f, found, count);
+	f.unit = unit_of(&f, found, count);
 	if (status == ST_OK)
 		status = together_put(&f, found, count, err);
 	for (size_t i = 0; i < count && status == ST_OK; i++)

@@ -13,6 +13,7 @@
 #ifndef ANALYZE_FINDINGS_RULE_H
 #define ANALYZE_FINDINGS_RULE_H
 
+#include "analyze/engine/number.h"
 #include "analyze/engine/report.h"
 #include "convert/name/work.h"
 
@@ -83,6 +84,7 @@ struct facts {
 	bool has_steps, is_sampled, is_damaged;
 	bool has_launches;         /* work of a GPU whose launch is known */
 	enum family bound;         /* the verdict's; NONE: there is no verdict */
+	struct time_unit unit;     /* of the savings on a page */
 	struct replayed *replayed; /* borrowed */
 };
 
@@ -131,7 +133,7 @@ struct amount facts_work(const struct facts *f, enum work work, const char *phas
 struct amount facts_kernels(const struct facts *f, const char *phase);
 /* The kernel name with most time, communication aside; "" where there is none. */
 struct facts_kernel {
-	const char *name;
+	const char *name, *short_name; /* the latter as tables show it */
 	struct amount amount;
 };
 struct facts_kernel facts_top_kernel(const struct facts *f);
@@ -159,7 +161,7 @@ struct spread {
 /* false: fewer than two ranks, or no name in common, or no memory. */
 bool facts_spread(const struct facts *f, struct spread *out);
 
-enum { FINDING_TEXT = 400, BRIEF_TEXT = 96 };
+enum { BRIEF_COLUMNS = 40, BRIEF_TEXT = 4 * BRIEF_COLUMNS + 1, FINDING_TEXT = 400 };
 struct finding {
 	double saving_ns; /* per step, at most */
 	enum family family;
@@ -216,6 +218,8 @@ struct found {
 	unsigned percent;       /* of a step; less makes no difference between findings */
 	char edits[EDITS_TEXT]; /* "": none */
 };
+/* The step of which its saving is a share. */
+double found_of(const struct facts *f, const struct found *one);
 /* Fills what the replay says. */
 enum status found_replay(const struct facts *f, struct found *all, size_t count, struct error *err);
 /* Of findings in the order in which they are shown: what the first saves, and after it twice that
@@ -232,10 +236,15 @@ enum status verdict_put(struct facts *f, struct error *err);
 bool rule_saves(struct finding *out, double saving_ns);
 void rule_brief(struct finding *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* At most `most` bytes of a name, up to 120, and a mark if it is longer; no character is cut in
+ * two. */
+enum { CUT_TEXT = 124 };
+const char *cut_text(char out[CUT_TEXT], const char *name, size_t most);
 /* "12.3 ms", "480 us", "1.2 s" for sentences. */
 enum { SPAN_TEXT = 32 };
 const char *span_text(char out[SPAN_TEXT], double ns);
-/* "1 kernel", "404 kernels", "0.5 copies"; `one` is the singular. */
+/* "1 kernel", "1,140 kernels", "0.5 copies"; `one` is the singular. */
+const char *round_text(char out[NUMBER_TEXT], double count); /* "1,140" */
 enum { MANY_TEXT = 64 };
 const char *many_text(char out[MANY_TEXT], double count, const char *one);
 #endif

@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+double found_of(const struct facts *f, const struct found *one)
+{
+	return one->is_replayed ? replayed_baseline(f->replayed) : f->step_ns;
+}
+
 enum status found_replay(const struct facts *f, struct found *all, size_t count, struct error *err)
 {
 	const char *edits[FOUND_MAX] = { NULL };
@@ -24,8 +29,7 @@ enum status found_replay(const struct facts *f, struct found *all, size_t count,
 
 		all[i].is_replayed = *all[i].edits && a.is_known;
 		all[i].saving_ns = all[i].is_replayed ? a.saves_ns : all[i].finding.saving_ns;
-		double of_ns = all[i].is_replayed ? replayed_baseline(f->replayed) : f->step_ns;
-		all[i].percent = (unsigned)(100 * fmin(all[i].saving_ns / of_ns, 1));
+		all[i].percent = (unsigned)(100 * fmin(all[i].saving_ns / found_of(f, &all[i]), 1));
 	}
 	return ST_OK;
 }

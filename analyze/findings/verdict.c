@@ -2,7 +2,6 @@
 /* What bounds the run (DEFINITIONS.md 8). */
 #include "analyze/findings/rule.h"
 
-#include "analyze/engine/number.h"
 #include "analyze/report/ranks.h"
 
 #include <ctype.h>
@@ -164,15 +163,16 @@ static void tell(const struct facts *f, enum family family, double ns, char out[
 static bool tell_spread(const struct facts *f, const struct spread *s, char out[FINDING_TEXT])
 {
 	struct table *ranks = tables_find(f->tables, "ranks");
-	char a[SPAN_TEXT];
+	char a[SPAN_TEXT], n[MANY_TEXT];
 	size_t i;
+
+	many_text(n, (double)s->names, "kernel");
 
 	if (f->ranks > 2) {
 		snprintf(out, FINDING_TEXT,
 			 "Rank %llu computes %s a step longer than the ranks on average in the "
-			 "same %zu kernels.",
-			 (unsigned long long)s->rank, span_text(a, s->most_ns - s->mean_ns),
-			 s->names);
+			 "same %s.",
+			 (unsigned long long)s->rank, span_text(a, s->most_ns - s->mean_ns), n);
 		return true;
 	}
 	for (i = 0; i < f->ranks; i++)
@@ -181,9 +181,9 @@ static bool tell_spread(const struct facts *f, const struct spread *s, char out[
 	if (i == f->ranks)
 		return false;
 	snprintf(out, FINDING_TEXT,
-		 "Rank %llu computes %s per step longer than rank %llu in the same %zu kernels.",
+		 "Rank %llu computes %s per step longer than rank %llu in the same %s.",
 		 (unsigned long long)s->rank, span_text(a, s->most_ns - s->least_ns),
-		 (unsigned long long)table_at(ranks, i)[0].u64, s->names);
+		 (unsigned long long)table_at(ranks, i)[0].u64, n);
 	return true;
 }
 

@@ -24,7 +24,8 @@ import verdict              # noqa: E402
 ELSEWHERE = {"gc_pause", "long_tail", "cpu_straggler", "cpu_input", "cpu_validation", "cpu_gc",
              "cpu_comm"}
 ODD = re.compile(r"(?<![\d.,])0 .s of|\b1 (kernels|copies|fills|steps|calls|launch calls)\b|nan|inf\b|\(null\)"
-                 r"|  |\b0 (kernels|copies)|\.\.")
+                 r"|  |\b0 (kernels|copies)|\.\.|(?<![\w.:,#])(?<!step )\d{4}|\d,\d+\.\d MiB")
+PLACES = re.compile(r"<?[\d.,]+ of <?[\d.,]+ (s|ms|\u00b5s) in ")
 
 
 def report(binary, paths):
@@ -50,6 +51,17 @@ def check_brief(checks, name, rows):
                    f"{name}: {row['rule']} in a few words", brief)
 
 
+def check_places(checks, name, rows):
+    """They are in the unit of the savings, which is that of the longest step they are shares of."""
+    step_ns = max([row["saving_ns_per_step"] / row["share_of_step"] * 100 for row in rows
+                   if row["share_of_step"]], default=0)
+    unit = "s" if step_ns > 9.999e9 else "ms" if step_ns > 0.999e6 else "\u00b5s"
+    for row in rows:
+        said = PLACES.match(row["where"] or "")
+        checks.say(said[1] == unit if said else not row["where"],
+                   f"{name}: places of {row['rule']} in {unit}", row["where"])
+
+
 def check_scene(checks, name, scene, got, is_whole=True):
     """`is_whole`: all time is in steps that count."""
     if "error" in got:
@@ -71,6 +83,7 @@ def check_scene(checks, name, scene, got, is_whole=True):
     want = {scene.rule, *scene.companions} - {None}
     checks.same(f"{name} findings", sorted(named), sorted(want))
     check_brief(checks, name, rows)
+    check_places(checks, name, rows)
     for words in scene.unsaid:
         checks.say(not any(words in row["advice"] for row in rows), f"{name} {words!r} unsaid")
     twice = verdict.counted_twice_ns(got)

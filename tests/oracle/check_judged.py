@@ -71,8 +71,8 @@ TABLE = {
         ("NO VERDICT",)),
     "graphs/sglang_decode/capture_traces": Judged(("NO VERDICT",)),
     "graphs/vllm_decode_full/capture_traces": Judged(("NO VERDICT",)),
-    "xplane/jax_te_mi300.xplane.pb": Judged(("COMPUTE", "NO VERDICT")),
-    "nsys/h100_2gpu_1s.sqlite": Judged(("COPY",), ("exposed_upload",), "24295.1 MiB"),
+    "xplane/jax_te_mi300.xplane.pb": Judged(("COMPUTE", "NO VERDICT"), evidence="is in kentry<gfx950_t, 1, …>."),
+    "nsys/h100_2gpu_1s.sqlite": Judged(("COPY",), ("exposed_upload",), "23.73 GiB"),
     "judged/v100_resnet50_four_workers_2021.json.gz": Judged(
         ("COMPUTE", "HOST"), also=("COMPUTE", "HOST"), found=("fp32_conv", "launch_bound")),
 }

@@ -353,10 +353,10 @@ class Checks:
         most = max(value for star, value in sums.items() if star)
         tops = {star if len(exact[star]) > 1 else min(exact[star])
                 for star, value in sums.items() if value == most and star}
-        found = re.match(r"([0-9.]+) of ([0-9.]+) (\S+) in (.*?)(?: \u00b7 |$)", where[0])
+        found = re.match(r"<?([0-9.,]+) of <?([0-9.,]+) (\S+) in (.*?)(?: \u00b7 |$)", where[0])
         self.expect(found and found.group(4) in tops, f"{path}: {where[0]!r}, not {tops}")
         if found:
-            share = float(found.group(1)) / max(float(found.group(2)), 0.05)
+            share = float(found.group(1).replace(",", "")) / max(float(found.group(2).replace(",", "")), 0.05)
             self.expect(abs(share - most / whole) < 0.08 or found.group(3) == "ms",
                         f"{path}: {where[0]!r}, not {most} of {whole}")
             self.named += 1

@@ -441,7 +441,7 @@ def scenes():
             verdict="COMM", advice="bucket_cap_mb", evidence="100 of 100"),
         "pageable_copy": Scene("pageable_copy", hole, copies("Memcpy HtoD (Pageable -> Device)"),
                                verdict="COPY", advice="pin_memory=True",
-                               evidence="1 copy a step of 8.0 MiB"),
+                               evidence="1 copy a step, 8.0 MiB, "),
         "exposed_upload": Scene("exposed_upload", hole, copies("Memcpy HtoD (Pinned -> Device)"),
                                 verdict="COPY", advice="prefetch"),
         "exposed_upload of parameters": Scene(

@@ -2,6 +2,7 @@
 #include "analyze/format/format.h"
 
 #include "analyze/engine/engine.h"
+#include "analyze/findings/rule.h"
 #include "analyze/format/format_list.h"
 #include "analyze/format/text/line.h"
 #include "analyze/engine/number.h"
@@ -19,7 +20,7 @@
 void test_format_numbers(void)
 {
 	struct time_unit ms = { 1e6, 1, "ms" };
-	char t[NUMBER_TEXT];
+	char t[NUMBER_TEXT], many[MANY_TEXT], span[SPAN_TEXT], cut[CUT_TEXT];
 
 	CHECK_STR(number_text(t, 0, 1), "\xe2\x80\x93");
 	CHECK_STR(number_text(t, 0.04, 1), "<0.1");
@@ -32,6 +33,12 @@ void test_format_numbers(void)
 	CHECK_STR(count_text(t, 216092), "216,092");
 	CHECK_STR(time_text(t, 1065653000, &ms), "1,065.7");
 	CHECK_STR(bytes_text(t, 19267584), "18.4 MiB");
+	CHECK_STR(many_text(many, 1140, "matrix kernel"), "1,140 matrix kernels");
+	CHECK_STR(many_text(many, 1, "copy"), "1 copy");
+	CHECK_STR(many_text(many, 0.5, "copy"), "0.5 copies");
+	CHECK_STR(span_text(span, 1234.5e9), "1,234.50 s");
+	CHECK_STR(cut_text(cut, "k\xc3\xbcrze", 2), "k\xe2\x80\xa6");
+	CHECK_STR(cut_text(cut, "k\xc3\xbcrze", 6), "k\xc3\xbcrze");
 	CHECK_STR(bytes_text(t, 1181116006), "1.10 GiB");
 	CHECK_STR(time_unit_of(9.9e9, 1).name, "ms");
 	CHECK_STR(time_unit_of(10e9, 1).name, "s");
