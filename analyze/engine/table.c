@@ -17,6 +17,7 @@ struct table {
 	union value **rows;    /* in the order in which they were made, as `index` numbers them */
 	union value **ordered; /* the first `ordered_count` of them in key order */
 	size_t count, cap, ordered_cap, ordered_count;
+	size_t gone_bytes; /* texts of rows that went for others: the arena still has them */
 	struct hash_index index;
 };
 
@@ -398,12 +399,55 @@ void table_clear(struct table *t)
 	hash_clear(&t->index);
 }
 
+/* The last in key order goes. */
+static enum status row_remove(struct table *t, struct error *err)
+{
+	const union value *last = table_at(t, t->count - 1);
+	size_t count = t->count - 1;
+
+	for (size_t k = t->keys; k < t->columns; k++)
+		if (column_is_text(&t->type->columns[k]) && last[k].text)
+			t->gone_bytes += strlen(last[k].text);
+	memcpy(t->rows, t->ordered, count * sizeof(*t->rows));
+	table_clear(t);
+	for (; t->count < count; t->count++) {
+		uint64_t hash = 0;
+
+		for (size_t k = 0; k < t->keys; k++)
+			hash = hash_word(hash, t->rows[t->count][k].u64);
+		TRY(hash_add(&t->index, hash, (uint32_t)t->count, err));
+	}
+	return ST_OK;
+}
+
+enum status table_room(struct table *t, const union value *keys, bool *has_room, struct error *err)
+{
+	union value own[KEYS_MAX], *known;
+	uint64_t hash;
+
+	*has_room = true;
+	if (!t->type->rows_most || t->count < t->type->rows_most)
+		return ST_OK;
+	const union value *last = table_at(t, t->count - 1);
+	int order = compare_keys(&keys, &last, t);
+	*has_room = order <= 0;
+	if (order >= 0)
+		return ST_OK;
+	TRY(row_find(t, keys, own, &hash, &known, err));
+	*has_room = known || t->gone_bytes < TABLE_GONE_MOST;
+	return known || !*has_room ? ST_OK : row_remove(t, err);
+}
+
 enum status table_merge(struct table *t, struct table *from, struct error *err)
 {
 	const union value *row;
 	union value *mine;
+	bool has_room;
 
 	for (size_t r = 0; (row = table_at(from, r)); r++) {
+		TRY(table_room(t, row, &has_room, err));
+		if (!has_room)
+			continue;
 		TRY(table_row(t, row, &mine, err));
 		for (size_t k = t->keys; k < t->columns; k++)
 			TRY(table_combine(t, mine, k, row[k], err));

@@ -107,6 +107,7 @@ struct table_type {
 	bool is_finished;       /* finish() makes its rows: a partial result has none */
 	bool is_seldom;         /* few inputs have any row: without one no table is shown */
 	bool is_picture;        /* made only of an input that is alone: left out of several */
+	size_t rows_most;       /* of merged tables the first in key order are kept; 0: all */
 	const struct column *columns; /* ends with .name == NULL */
 };
 
@@ -144,6 +145,13 @@ size_t table_count(const struct table *t);
 /* The row with these keys, made with neutral values if new.  It stays where it is. */
 enum status table_row(struct table *t, const union value *keys, union value **row,
 		      struct error *err);
+/*
+ * Before a row with these keys is merged: whether it is among the type's `rows_most`, for which the
+ * last row may go.  Whatever the order in which rows come, the same are kept, until the texts of
+ * rows that went take TABLE_GONE_MOST bytes; from then on only known rows have room.
+ */
+enum { TABLE_GONE_MOST = 32 << 20 };
+enum status table_room(struct table *t, const union value *keys, bool *has_room, struct error *err);
 /* The row with these keys, for finish(): ST_FORMAT where it is not there, as damage may have it. */
 enum status table_have(struct table *t, const union value *keys, union value **row,
 		       struct error *err);

@@ -113,7 +113,7 @@ static enum status text_find(struct partial_reader *r, struct partial_text **of,
 		return r->in.is_truncated ? inconsistent(err) : ST_OK;
 	uint64_t len = take_varint(&r->in);
 	const char *bytes = take_text(&r->in, len);
-	if (!bytes || len > PARTIAL_TEXT_MAX || memchr(bytes, 0, (size_t)len))
+	if (!bytes || memchr(bytes, 0, (size_t)len))
 		return inconsistent(err);
 	TRY(vec_reserve(&r->texts, &r->cap, r->count + 1, err));
 	r->texts[r->count++] = (struct partial_text){ bytes, (size_t)len, NULL };
@@ -121,12 +121,10 @@ static enum status text_find(struct partial_reader *r, struct partial_text **of,
 	return ST_OK;
 }
 
-enum status partial_take_text(struct partial_reader *r, const char **text, struct error *err)
+static enum status text_copy(struct partial_reader *r, struct partial_text *of, const char **text,
+			     struct error *err)
 {
-	struct partial_text *of;
-
 	*text = NULL;
-	TRY(text_find(r, &of, err));
 	if (!of)
 		return ST_OK;
 	if (!of->text) { /* the tables take a copy when a text is first wanted */
@@ -138,6 +136,15 @@ enum status partial_take_text(struct partial_reader *r, const char **text, struc
 	}
 	*text = of->text;
 	return of->text ? ST_OK : ST_CEILING;
+}
+
+enum status partial_take_text(struct partial_reader *r, const char **text, struct error *err)
+{
+	struct partial_text *of;
+
+	*text = NULL;
+	TRY(text_find(r, &of, err));
+	return text_copy(r, of, text, err);
 }
 
 struct read_column {
@@ -173,15 +180,17 @@ static enum status take_column(struct partial_reader *r, const struct table *t,
 	return ST_OK;
 }
 
-static enum status take_value(struct partial_reader *r, uint8_t cell, bool is_ours, union value *v,
+/* Of a text its number in r->texts and 1, or 0. */
+static enum status take_value(struct partial_reader *r, uint8_t cell, union value *v,
 			      struct error *err)
 {
 	struct partial_text *of;
 
-	if ((cell == CELL_TEXT || cell == CELL_WORDS) && is_ours)
-		return partial_take_text(r, &v->text, err);
-	if (cell == CELL_TEXT || cell == CELL_WORDS)
-		return text_find(r, &of, err);
+	if (cell == CELL_TEXT || cell == CELL_WORDS) {
+		TRY(text_find(r, &of, err));
+		v->u64 = of ? (uint64_t)(of - r->texts) + 1 : 0;
+		return ST_OK;
+	}
 	if (cell == CELL_HIST) {
 		uint64_t is_there = take_varint(&r->in);
 
@@ -204,24 +213,37 @@ static enum status take_value(struct partial_reader *r, uint8_t cell, bool is_ou
 	return r->in.is_truncated ? inconsistent(err) : ST_OK;
 }
 
-static enum status row_add(struct table *t, const struct read_column *columns, size_t count,
-			   const union value *read, struct error *err)
+static enum status row_add(struct partial_reader *r, struct table *t,
+			   const struct read_column *columns, size_t count, union value *read,
+			   struct error *err)
 {
 	const struct table_type *type = table_type(t);
 	union value keys[COLUMNS_MAX], *row;
+	bool has_room = true;
 
 	if (type->is_finished)
 		return inconsistent(err);
-	for (size_t i = 0; i < count; i++) {
-		if (columns[i].place == NOT_OURS)
-			continue;
-		/* who finishes and prints relies on the texts of a row */
-		const struct column *ours = &type->columns[columns[i].place];
-		if (column_is_text(ours) && !read[i].text && !column_may_be_null(type, ours))
-			return inconsistent(err);
-		if (ours->combine == KEY)
-			keys[columns[i].place] = read[i];
+	for (int is_key = 1; is_key >= 0 && has_room; is_key--) {
+		for (size_t i = 0; i < count; i++) {
+			size_t place = columns[i].place;
+			if (place == NOT_OURS || (type->columns[place].combine == KEY) != is_key)
+				continue;
+			const struct column *ours = &type->columns[place];
+			if (column_is_text(ours)) {
+				uint64_t n = read[i].u64;
+				TRY(text_copy(r, n ? &r->texts[n - 1] : NULL, &read[i].text, err));
+				/* who finishes and prints relies on the texts of a row */
+				if (!read[i].text && !column_may_be_null(type, ours))
+					return inconsistent(err);
+			}
+			if (is_key)
+				keys[place] = read[i];
+		}
+		if (is_key)
+			TRY(table_room(t, keys, &has_room, err));
 	}
+	if (!has_room)
+		return ST_OK;
 	TRY(table_row(t, keys, &row, err));
 	for (size_t i = 0; i < count; i++)
 		if (columns[i].place != NOT_OURS)
@@ -236,10 +258,9 @@ static enum status take_row(struct partial_reader *r, struct table *t,
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status =
-			take_value(r, columns[i].cell, columns[i].place != NOT_OURS, &read[i], err);
+		status = take_value(r, columns[i].cell, &read[i], err);
 	if (status == ST_OK && t)
-		status = row_add(t, columns, count, read, err);
+		status = row_add(r, t, columns, count, read, err);
 	for (size_t i = 0; i < count; i++)
 		if (columns[i].cell == CELL_HIST)
 			hist_free(read[i].hist);

@@ -26,8 +26,6 @@
 #include "schemas/base/map.h"
 #include "schemas/base/vec.h"
 
-enum { PARTIAL_TEXT_MAX = 1 << 20 }; /* bytes of one text */
-
 struct partial_writer { /* zeroed but `out`: nothing written yet */
 	struct buf *out;
 	const char **texts; /* borrowed from who gives them */
