@@ -3,7 +3,6 @@
 
 #include "analyze/report/comm/comm.h"
 #include "analyze/report/replay/log.h"
-#include "schemas/base/bytes.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
@@ -38,7 +37,7 @@ struct pass {
 	const struct log_reader *reader;
 	struct replay *replay;
 	struct replay_step *steps;
-	size_t step_count, step_cap;
+	size_t step_count;
 	uint64_t *lengths, *changed;
 	/* While no thread has anything open beside GPU work, one may have waited for that
 	 * work. */
@@ -78,26 +77,6 @@ static bool drops_rest(void *self, unsigned state)
 }
 
 /* ---- a pass ------------------------------------------------------------------------------ */
-
-static enum status steps_read(struct pass *p, const char *packed, struct error *err)
-{
-	uint64_t last = 0;
-
-	while (packed && *packed) {
-		struct replay_step s = { .begin_ns = last };
-
-		s.begin_ns += (uint64_t)unzigzag(packed_take(&packed));
-		s.end_ns = s.begin_ns + packed_take(&packed);
-		last = s.begin_ns;
-		if (s.end_ns < s.begin_ns)
-			break;
-		TRY(vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, err));
-		p->steps[p->step_count++] = s;
-	}
-	p->lengths = calloc(p->step_count + 1, sizeof(*p->lengths));
-	p->changed = calloc(p->step_count + 1, sizeof(*p->changed));
-	return p->lengths && p->changed ? ST_OK : fail_memory(err);
-}
 
 static uint64_t beyond(uint64_t a_ns, uint64_t b_ns)
 {
@@ -201,8 +180,13 @@ static enum status rank_replay(struct replayed *r, const union value *row, size_
 				      .drops_rest = drops_rest,
 				      .self = &p };
 	struct log_reader *reader = NULL;
-	enum status status = steps_read(&p, row[LOG_STEPS].text, err);
+	enum status status = log_steps_take(row[LOG_PACKED].text, row[LOG_STEPS].text, &p.steps,
+					    &p.step_count, err);
 
+	p.lengths = calloc(p.step_count + 1, sizeof(*p.lengths));
+	p.changed = calloc(p.step_count + 1, sizeof(*p.changed));
+	if (status == ST_OK && (!p.lengths || !p.changed))
+		status = fail_memory(err);
 	if (status == ST_OK && p.step_count > 2)
 		status = log_open(&reader, row[LOG_PACKED].text, err);
 	p.reader = reader;
@@ -210,7 +194,7 @@ static enum status rank_replay(struct replayed *r, const union value *row, size_
 		status = replay_open(&p.replay, &edits, err);
 	if (status == ST_OK && reader)
 		status = points_replay(&p, reader, err);
-	if (status == ST_OK && reader)
+	if (status == ST_OK && reader && !log_is_damaged(reader))
 		pass_end(&p);
 	replay_close(p.replay);
 	log_close(reader);
@@ -271,7 +255,7 @@ enum status replayed_ask(struct replayed *r, const char *const *edits, size_t co
 	}
 	if (r->count == first || (first && !r->ranks))
 		return ST_OK;
-	for (size_t i = 0; (row = table_at(t, i)); i++)
+	for (size_t i = 0; i < LOG_WINDOWS && (row = table_at(t, i)); i++)
 		TRY(rank_replay(r, row, first, r->count - first, err));
 	return ST_OK;
 }

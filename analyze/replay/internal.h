@@ -13,6 +13,13 @@
 enum {
 	CALLS = 1 << 14, /* launches that are remembered; a GPU's queue holds some 1,000 */
 	DONE = 8,        /* latest work of a stream that is remembered */
+	/* What damaged or strange traces may cost: further threads are taken for the last one, and
+	 * further streams; deeper calls are not open; a step does not wait for work that was
+	 * launched so many marks before. */
+	THREADS_MOST = 256,
+	STREAMS_MOST = 256,
+	DEPTH_MOST = 1024,
+	MARKS_BACK = 256,
 };
 
 /* When something happened: measured, and in each state. */

@@ -89,7 +89,9 @@ static enum status step_put(struct replay *r, const struct thread *t, struct err
 /* Work that was launched before a step's end keeps it from ending. */
 static void steps_wait(struct replay *r, const struct done *d)
 {
-	for (size_t i = r->step_count; i && r->step_ns[i - 1] >= d->launch_ns; i--) {
+	size_t from = r->step_count > MARKS_BACK ? r->step_count - MARKS_BACK : 0;
+
+	for (size_t i = r->step_count; i > from && r->step_ns[i - 1] >= d->launch_ns; i--) {
 		uint64_t *at = r->step_at + (i - 1) * r->states;
 
 		for (unsigned k = 0; k < r->states; k++)
@@ -157,6 +159,10 @@ static enum status thread_of(struct replay *r, const struct replay_host *h, uint
 	for (*out = 0; *out < r->thread_count; ++*out)
 		if (r->threads[*out].id == h->thread)
 			return ST_OK;
+	if (*out == THREADS_MOST) {
+		--*out;
+		return ST_OK;
+	}
 	TRY(vec_reserve(&r->threads, &r->thread_cap, r->thread_count + 1, err));
 	r->threads[r->thread_count] =
 		(struct thread){ .id = h->thread, .is_step_thread = h->is_step_thread };
@@ -300,6 +306,8 @@ static enum status call_begins(struct replay *r, struct thread *t, const struct 
 {
 	uint32_t number = (uint32_t)r->call_count;
 
+	if (t->depth == DEPTH_MOST)
+		return ST_OK;
 	if (r->free_count) {
 		number = r->free_calls[--r->free_count];
 	} else {
@@ -387,6 +395,10 @@ static enum status stream_of(struct replay *r, uint32_t id, struct stream **out,
 			*out = &r->streams[i];
 			return ST_OK;
 		}
+	if (r->stream_count == STREAMS_MOST) {
+		*out = &r->streams[STREAMS_MOST - 1];
+		return ST_OK;
+	}
 	TRY(vec_reserve(&r->streams, &r->stream_cap, r->stream_count + 1, err));
 	*out = &r->streams[r->stream_count++];
 	**out = (struct stream){ .id = id };

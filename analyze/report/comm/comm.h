@@ -91,6 +91,8 @@ bool call_unpack(const char **packed, struct rank_call *m, struct packed_last *l
 /* Numbers as texts hold them: six bits a letter. */
 void packed_put(struct buf *out, uint64_t value);
 uint64_t packed_take(const char **at);
+/* false: the text is cut or holds something else there, or more than 64 bits. */
+bool packed_next(const char **at, uint64_t *value);
 /* Its exposed time within the first `wait_ns`. */
 uint64_t call_exposed_ns(const struct rank_call *m, uint64_t wait_ns);
 

@@ -15,19 +15,27 @@ void packed_put(struct buf *out, uint64_t value)
 	buf_put_byte(out, (uint8_t)(FIRST_LETTER + value));
 }
 
-uint64_t packed_take(const char **at)
+bool packed_next(const char **at, uint64_t *value)
 {
-	uint64_t value = 0;
 	unsigned shift = 0, digit;
 
+	*value = 0;
 	do {
 		digit = (unsigned)(**at - FIRST_LETTER);
 		if (!**at || digit > 63)
-			return value;
+			return false;
 		++*at;
-		value |= shift < 64 ? (uint64_t)(digit % 32) << shift : 0;
+		*value |= shift < 64 ? (uint64_t)(digit % 32) << shift : 0;
 		shift += 5;
 	} while (digit >= 32);
+	return shift <= 65;
+}
+
+uint64_t packed_take(const char **at)
+{
+	uint64_t value;
+
+	packed_next(at, &value);
 	return value;
 }
 

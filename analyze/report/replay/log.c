@@ -14,6 +14,7 @@ const struct table_type table_replay_log = {
 	.name = "replay_log",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
+	.rows_most = LOG_WINDOWS,
 	.columns = COLUMNS(RANK_COLUMNS,
 			   { "first_ns", NULL, CELL_U64, KEY, NULL, "tells inputs apart" },
 			   { "packed", NULL, CELL_TEXT, MAX, NULL, "points of a replay" },
@@ -31,7 +32,8 @@ enum {
 	KIND_SHORT = 1,
 	KIND_BATCHED = 2,
 	NAME_MOST = 1 << 12,
-	KINDS_MOST = 1 << 20, /* in what is read */
+	KINDS_MOST = 1 << 16,
+	SHAPES_MOST = 1 << 20,
 };
 struct shape {
 	uint32_t track, kind, between, flags;
@@ -46,7 +48,7 @@ struct log {
 	struct last last;
 	uint64_t first_ns;
 	size_t shape_count, kind_count;
-	size_t count; /* of the first, which is of no process: how many there are */
+	size_t count, bytes; /* of the first, which is of no process: of all others */
 	bool is_full, is_open;
 };
 
@@ -147,6 +149,7 @@ enum status logs_put(struct log *all, struct accumulator *f, const struct points
 	if (!l->is_open)
 		l->first_ns = e->begin_ns;
 	l->is_open = true;
+	size_t before = l->packed.len;
 	if (is_work) {
 		s.kind = w->kind;
 		s.flags = SHAPE_WORK | (w->launch_ns ? SHAPE_CORRELATED : 0u);
@@ -166,16 +169,21 @@ enum status logs_put(struct log *all, struct accumulator *f, const struct points
 		delta_put(&l->packed, &l->last.correlation[is_work], e->correlation);
 	if (is_work && w->launch_ns)
 		packed_put(&l->packed, zigzag((int64_t)(w->begin_ns - w->launch_ns)));
-	l->is_full = l->packed.len >= LOG_MOST;
+	all->bytes += l->packed.len - before;
+	l->is_full = l->packed.len >= LOG_MOST || all->bytes >= LOG_INPUT_MOST ||
+		     l->kind_count + 2 >= KINDS_MOST || l->shape_count + 1 >= SHAPES_MOST;
 	return buf_status(&l->packed, err);
 }
 
-/* A step counts if all of it is in the log; where that is full, the last may lack work. */
+/* How long the points are, how many steps there are, and these.  A step counts if all of it is in
+ * the log; where that is full, the last may lack work. */
 static void log_steps(const struct log *l, const struct step_list *steps, struct buf *out)
 {
-	uint64_t last = 0;
+	uint64_t last = 0, count = 0;
+	struct buf packed;
 
-	for (size_t i = 0; i < steps->count; i++) {
+	buf_init(&packed, LOG_MOST);
+	for (size_t i = 0; i < steps->count && count < LOG_STEPS_MOST; i++) {
 		const struct step_row *s = &steps->rows[i];
 
 		if (!s->is_counted || s->is_out)
@@ -183,9 +191,14 @@ static void log_steps(const struct log *l, const struct step_list *steps, struct
 		if (l->is_full &&
 		    (i + 1 == steps->count || steps->rows[i + 1].end_ns > l->last.begin_ns))
 			break;
-		delta_put(out, &last, s->begin_ns);
-		packed_put(out, s->end_ns - s->begin_ns);
+		delta_put(&packed, &last, s->begin_ns);
+		packed_put(&packed, s->end_ns - s->begin_ns);
+		count++;
 	}
+	packed_put(out, l->packed.len);
+	packed_put(out, count);
+	buf_put(out, packed.data, packed.len);
+	buf_release(&packed);
 }
 
 enum status logs_end(struct log *all, struct accumulator *f, struct error *err)
@@ -213,7 +226,7 @@ enum status logs_end(struct log *all, struct accumulator *f, struct error *err)
 /* ---- reading ----------------------------------------------------------------------------- */
 
 struct log_reader {
-	const char *at;
+	const char *at; /* NULL: it is damaged */
 	struct shape *shapes;
 	struct edit_subject *kinds;
 	size_t shape_count, shape_cap, kind_count, kind_cap;
@@ -241,6 +254,21 @@ void log_close(struct log_reader *r)
 	free(r);
 }
 
+bool log_is_damaged(const struct log_reader *r)
+{
+	return !r->at;
+}
+
+/* 0 where it is damaged. */
+static uint64_t number_take(struct log_reader *r)
+{
+	uint64_t value = 0;
+
+	if (r->at && !packed_next(&r->at, &value))
+		r->at = NULL;
+	return value;
+}
+
 const struct edit_subject *log_kind(const struct log_reader *r, uint32_t kind)
 {
 	return &r->kinds[kind];
@@ -249,18 +277,18 @@ const struct edit_subject *log_kind(const struct log_reader *r, uint32_t kind)
 static enum status kind_take(struct log_reader *r, bool is_work, bool is_step_thread, uint32_t *out,
 			     struct error *err)
 {
-	uint64_t number = packed_take(&r->at);
+	uint64_t number = number_take(r);
 	struct edit_subject s = { .is_work = is_work, .is_step_thread = is_step_thread };
 
 	*out = (uint32_t)number;
-	if (number < r->kind_count)
+	if (r->at && number < r->kind_count)
 		return ST_OK;
-	if (number > r->kind_count || number >= KINDS_MOST)
+	if (!r->at || number > r->kind_count || number >= KINDS_MOST)
 		goto damaged;
-	uint64_t of = packed_take(&r->at), does = packed_take(&r->at), flags = packed_take(&r->at);
-	s.places = (uint32_t)packed_take(&r->at);
-	uint64_t len = packed_take(&r->at);
-	if (len > NAME_MOST || strnlen(r->at, len) < len || of >= 256 ||
+	uint64_t of = number_take(r), does = number_take(r), flags = number_take(r);
+	s.places = (uint32_t)number_take(r);
+	uint64_t len = number_take(r);
+	if (!r->at || len > NAME_MOST || strnlen(r->at, len) < len || of >= 256 ||
 	    (is_work ? of > CLASS_COPY : does >= REPLAY_ACTIVITIES))
 		goto damaged;
 	s.work_class = is_work ? (enum gpu_class)of : CLASS_COMPUTE;
@@ -277,30 +305,30 @@ static enum status kind_take(struct log_reader *r, bool is_work, bool is_step_th
 	r->kinds[r->kind_count++] = s;
 	return ST_OK;
 damaged:
-	r->at = "";
+	r->at = NULL;
 	return ST_OK;
 }
 
 static enum status shape_take(struct log_reader *r, struct shape *out, struct error *err)
 {
-	uint64_t number = packed_take(&r->at);
+	uint64_t number = number_take(r);
 	struct shape s = { .flags = 0 };
 
-	if (number < r->shape_count) {
+	if (r->at && number < r->shape_count) {
 		*out = r->shapes[number];
 		return ST_OK;
 	}
-	if (number > r->shape_count || number >= KINDS_MOST)
-		r->at = "";
-	if (!*r->at)
+	if (number > r->shape_count || number >= SHAPES_MOST)
+		r->at = NULL;
+	if (!r->at)
 		return ST_OK;
-	s.flags = (uint32_t)packed_take(&r->at);
-	s.track = (uint32_t)packed_take(&r->at);
+	s.flags = (uint32_t)number_take(r);
+	s.track = (uint32_t)number_take(r);
 	bool is_work = s.flags & SHAPE_WORK, is_step = s.flags & SHAPE_STEP_THREAD;
 	TRY(kind_take(r, is_work, is_step, &s.kind, err));
-	if (!is_work && *r->at)
+	if (!is_work && r->at)
 		TRY(kind_take(r, false, is_step, &s.between, err));
-	if (!*r->at)
+	if (!r->at)
 		return ST_OK;
 	*out = s;
 	TRY(vec_reserve(&r->shapes, &r->shape_cap, r->shape_count + 1, err));
@@ -310,42 +338,42 @@ static enum status shape_take(struct log_reader *r, struct shape *out, struct er
 
 static uint64_t delta_take(struct log_reader *r, uint64_t *last)
 {
-	*last += (uint64_t)unzigzag(packed_take(&r->at));
+	*last += (uint64_t)unzigzag(number_take(r));
 	return *last;
 }
 
 enum status log_take(struct log_reader *r, struct point *out, struct error *err)
 {
 	struct shape s = { .flags = 0 };
-	uint64_t begin_ns, ns, correlation = 0;
+	uint64_t begin_ns, ns, correlation = 0, launch_ns = 0;
 
 	out->type = POINT_NONE;
-	if (!*r->at)
+	if (!r->at || !*r->at)
 		return ST_OK;
 	TRY(shape_take(r, &s, err));
-	if (!*r->at)
+	if (!r->at)
 		return ST_OK;
 	bool is_work = s.flags & SHAPE_WORK;
 	uint64_t before_ns = r->last.begin_ns;
 	begin_ns = delta_take(r, &r->last.begin_ns);
-	ns = packed_take(&r->at);
+	ns = number_take(r);
 	if (s.flags & SHAPE_CORRELATED)
 		correlation = delta_take(r, &r->last.correlation[is_work]);
+	if (is_work && s.flags & SHAPE_CORRELATED)
+		launch_ns = begin_ns - (uint64_t)unzigzag(number_take(r));
 	/* Sums of damaged numbers stay far from overflow. */
-	if (begin_ns < before_ns || begin_ns > INT64_MAX / 2 || ns > INT64_MAX / 4) {
-		r->at = "";
+	if (!r->at || begin_ns < before_ns || begin_ns > INT64_MAX / 2 || ns > INT64_MAX / 4) {
+		r->at = NULL;
 		return ST_OK;
 	}
 	out->type = is_work ? POINT_WORK : POINT_HOST;
 	const struct edit_subject *kind = &r->kinds[s.kind];
 	if (is_work) {
-		uint64_t after =
-			s.flags & SHAPE_CORRELATED ? (uint64_t)unzigzag(packed_take(&r->at)) : 0;
 		out->work = (struct replay_work){
 			.begin_ns = begin_ns,
 			.end_ns = begin_ns + ns,
 			.correlation = correlation,
-			.launch_ns = s.flags & SHAPE_CORRELATED ? begin_ns - after : 0,
+			.launch_ns = launch_ns,
 			.stream = s.track,
 			.kind = s.kind,
 			.work_class = (uint8_t)kind->work_class,
@@ -365,5 +393,34 @@ enum status log_take(struct log_reader *r, struct point *out, struct error *err)
 		.is_mark = s.flags & SHAPE_MARK,
 		.is_step_thread = s.flags & SHAPE_STEP_THREAD,
 	};
+	return ST_OK;
+}
+
+enum status log_steps_take(const char *packed, const char *steps, struct replay_step **out,
+			   size_t *count, struct error *err)
+{
+	uint64_t len, left, begin_ns = 0, delta, ns;
+
+	*out = NULL;
+	*count = 0;
+	if (!packed || !steps || !packed_next(&steps, &len) || len != strlen(packed) ||
+	    !packed_next(&steps, &left) || left > LOG_STEPS_MOST)
+		return ST_OK;
+	*out = calloc((size_t)left + 1, sizeof(**out));
+	if (!*out)
+		return fail_memory(err);
+	for (; left; left--) {
+		bool is_whole = packed_next(&steps, &delta) && packed_next(&steps, &ns);
+
+		begin_ns += is_whole ? (uint64_t)unzigzag(delta) : 0;
+		if (!is_whole || begin_ns > INT64_MAX / 2 || ns > INT64_MAX / 4 ||
+		    (*count && begin_ns < (*out)[*count - 1].begin_ns)) {
+			*count = 0;
+			return ST_OK;
+		}
+		(*out)[(*count)++] =
+			(struct replay_step){ .begin_ns = begin_ns, .end_ns = begin_ns + ns };
+	}
+	*count = *steps ? 0 : *count;
 	return ST_OK;
 }

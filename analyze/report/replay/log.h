@@ -3,7 +3,9 @@
  * log.h - the points of a rank as a text, which merges and travels like any other figure, so that
  * edits can be replayed that are known only when all ranks have been read.
  *
- * The first ranks of a job are kept, of each the first LOG_MOST bytes.
+ * Of the first ranks of a job, and of ranks that the files do not tell, the first LOG_WINDOWS
+ * windows in the order of their keys are kept; of each the first LOG_MOST bytes, of an input with
+ * several processes LOG_INPUT_MOST.
  */
 #ifndef ANALYZE_REPORT_REPLAY_LOG_H
 #define ANALYZE_REPORT_REPLAY_LOG_H
@@ -14,10 +16,13 @@
 enum {
 	LOG_MOST = 3 << 20, /* some 200,000 points */
 	LOG_RANKS = 4,
+	LOG_INPUT_MOST = LOG_RANKS * LOG_MOST,
+	LOG_WINDOWS = 8,
+	LOG_STEPS_MOST = REPLAY_STEPS_MAX / 2,
 	LOG_FIRST = RANK_KEYS, /* tells inputs apart */
 	LOG_KEYS,
 	LOG_PACKED = LOG_KEYS,
-	LOG_STEPS, /* the counted ones: twice as many numbers */
+	LOG_STEPS, /* the counted ones */
 };
 extern const struct table_type table_replay_log;
 
@@ -32,11 +37,15 @@ void logs_close(struct log *all); /* accepts NULL */
 /* ---- reading ----------------------------------------------------------------------------- */
 
 struct log_reader;
-/* `packed` is borrowed and may be damaged: then it ends there. */
+/* `packed` is borrowed and may be damaged: then it ends there, and log_is_damaged(). */
 enum status log_open(struct log_reader **out, const char *packed, struct error *err);
 void log_close(struct log_reader *r); /* accepts NULL */
 /* type POINT_NONE: there is no more. */
 enum status log_take(struct log_reader *r, struct point *out, struct error *err);
+bool log_is_damaged(const struct log_reader *r);
 const struct edit_subject *log_kind(const struct log_reader *r, uint32_t kind);
+/* *out is for free(); no steps where a text is damaged or `packed` is not as long as it was. */
+enum status log_steps_take(const char *packed, const char *steps, struct replay_step **out,
+			   size_t *count, struct error *err);
 
 #endif
