@@ -53,9 +53,13 @@ static uint64_t median_of(const struct view *v, const char *name)
 	struct hist *all;
 
 	status = hist_new(&all, NULL);
-	for (size_t i = 0; i < v->count && status == ST_OK; i++)
-		if (!strcmp(view_cell(v, i, "name").text, name))
-			status = hist_merge(all, view_cell(v, i, "lengths").hist, NULL);
+	for (size_t i = 0; i < v->count && status == ST_OK; i++) {
+		const struct hist *own = view_cell(v, i, "lengths").hist;
+
+		/* A damaged partial file may hold a kernel without lengths. */
+		if (own && !strcmp(view_cell(v, i, "name").text, name))
+			status = hist_merge(all, own, NULL);
+	}
 	if (status == ST_OK)
 		median_ns = hist_median(all);
 	hist_free(all);
