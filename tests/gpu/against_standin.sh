@@ -56,8 +56,11 @@ PATH=$B/gpu/smi:$PATH python3 tests/gpu/check_gpu.py --bin "$B" --known "$B/gpu/
 	exit 1
 }
 echo "ok - a GPU that is not checked is noticed"
-table=$(FAKE_CUPTI_AFTER_US=20 python3 tests/gpu/bench_gpu.py --bin "$B" --mlp "$F/fake_train --kernels 200" \
-	--steps 150,250 --repeats 1)
+measure() {
+	table=$(FAKE_CUPTI_AFTER_US=20 python3 tests/gpu/bench_gpu.py --bin "$B" --mlp "$F/fake_train --kernels 200" \
+		--steps 150,250 --repeats 1)
+}
+measure
 echo "$table"
 for way in without off armed recording "after a window" "after a window, finalized"; do
 	echo "$table" | grep -qE "^\| $way \| -?[0-9]+\.[0-9] \| [+-][0-9]+\.[0-9] % \|" || {
@@ -69,7 +72,11 @@ us() {
 	echo "$table" | awk -F'|' -v way=" $1 " '$2 == way { print int($3) }'
 }
 # 200 launches a step, each 20 us longer while CUPTI is attached
-[ "$(us 'after a window')" -gt $(($(us 'after a window, finalized') + 2000)) ] || {
+shows() {
+	[ "$(us 'after a window')" -gt $(($(us 'after a window, finalized') + 2000)) ]
+}
+# on a machine with more to do a window may end after the steps that are measured
+shows || { measure; shows; } || { measure; shows; } || {
 	echo "not ok - what a window leaves behind does not show"
 	exit 1
 }
