@@ -61,6 +61,8 @@ KNOWN = [
     ("collector/probe/nvtx/calls.c", "dereference of NULL", "", "a thread that makes events has its stack"),
     ("collector/probe/health/gpu.c", "resourceLeak", "", "the driver's library stays loaded for good, its functions are kept"),
     ("analyze/engine/table.c", "null-argument", "memcmp(table_at(", HELD),
+    ("analyze/engine/table.c", "dereference of NULL", "compare_value(", HELD),
+    ("analyze/engine/table.c", "core.NullDereference", "compare_value(", HELD),
     ("convert/source/log/payload.c", "dereference of NULL", "memcpy(&header", "so many bytes are left, looked for before"),
     ("analyze/report/sparkline.c", "core.NullDereference", "spans[", BOTH),
     ("convert/name/mangled.h", "use-of-uninitialized-value", "longjmp", "a function that gives up returns nothing"),

@@ -355,11 +355,12 @@ static enum status take_process(struct snapshot *s, const char *path, struct err
 	const char *slash = strrchr(path, '/'), *at = strcasestr(slash ? slash : path, "rank");
 	struct process p = { .rank = NO_RANK };
 
-	at += at ? strlen("rank") : 0;
-	while (at && (*at == '_' || *at == '-'))
-		at++;
-	if (at && isdigit((unsigned char)*at))
-		p.rank = (uint32_t)strtoul(at, NULL, 10);
+	if (at) {
+		at += strlen("rank");
+		at += strspn(at, "_-");
+		if (isdigit((unsigned char)*at))
+			p.rank = (uint32_t)strtoul(at, NULL, 10);
+	}
 	s->to.process = trace_process(s->to.trace, &p, err);
 	return s->to.process ? ST_OK : err->status;
 }
