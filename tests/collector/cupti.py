@@ -891,7 +891,7 @@ row("steps-from-0", lambda r: (clean(r), accounts(r), r.holds("kernels: %d" % r.
 row("warm-up", some_steps, "--steps 100 --step_us 5000", "schedule:wait=20,warmup=5,active=20,repeat=1", preload=True)
 row("finalize", finalized, "--steps 100 --step_us 500", "schedule:wait=10,active=10", preload=True, TACHO_FINALIZE="yes")
 row("finalize-auto", finalized, "--steps 100 --step_us 500", "schedule:wait=10,active=10", preload=True, TACHO_FINALIZE="auto")
-row("finalize-auto-with-graphs", not_finalized, "--steps 60 --graphs 2", "schedule:wait=10,active=10", preload=True,
+row("finalize-auto-with-graphs", not_finalized, "--steps 100 --step_us 500 --graphs 2", "schedule:wait=10,active=10", preload=True,
     TACHO_FINALIZE="auto")
 row("finalize-not-here", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, builds=("12",), TACHO_FINALIZE="auto")
 row("no-finalize", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, **fake(finalize_crashes=1))
