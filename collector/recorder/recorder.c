@@ -61,7 +61,7 @@ static void keep_only(const struct server *s, const struct recorded *r)
 	close(null);
 }
 
-/* tacho-record's socket stays open in it: it is told when the last of us is gone. */
+/* tacho-record's socket stays open in it, so that tacho-record sees when the last of us ends. */
 static void start_writer(struct server *s, struct recorded *r)
 {
 	sigset_t end;

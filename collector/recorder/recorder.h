@@ -17,9 +17,9 @@
  * A program that needs its writer inside (session/session.h) has what its rings hold at its death
  * written by another child of the recorder.  The same is done where a writer was killed.
  *
- * The recorder looks at the steps of all where hangs are to be told.  It is in a session of its
- * own, so that no signal to the job's group reaches it.  It ends when tacho-record is gone and no
- * introduced process is left.
+ * The recorder looks at the steps of all programs where hangs are reported.  It is in a session of
+ *its own, so that no signal to the job's group reaches it.  It ends when tacho-record is gone and
+ *no introduced process is left.
  */
 #ifndef COLLECTOR_RECORDER_RECORDER_H
 #define COLLECTOR_RECORDER_RECORDER_H

@@ -10,6 +10,12 @@
 
 enum { RULE_AT = 14, BRIEF_AT = 31 };
 
+/* A replay that saves nothing is known to: it is 0 and not the dash of what is unknown. */
+static const char *show_saving(struct blocks *b, double ns, const struct time_unit *unit)
+{
+	return ns > 0 ? show_time(b, ns, unit) : "0";
+}
+
 /* All savings of a page have one unit, by the step or window of which they are shares: that of the
  * sentence above them. */
 static struct time_unit saving_unit(const struct view *v)
@@ -97,8 +103,9 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 
 		bool is_replayed = view_cell(v, i, "is_replayed").u64 == 1;
 
-		add_cell(r, is_replayed ? show_time(b, view_number(v, i, "saving_ns_per_step"), &ms)
-					: NULL);
+		add_cell(r, is_replayed
+				    ? show_saving(b, view_number(v, i, "saving_ns_per_step"), &ms)
+				    : NULL);
 		add_time(b, r, view_number(v, i, "most_ns_per_step"), &ms);
 		add_cell(r, view_cell(v, i, "rule").text);
 		add_cell(r, view_cell(v, i, "evidence").text);
@@ -158,7 +165,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 			.is_most = view_cell(&v, i, "is_replayed").u64 != 1,
 		};
 		if (saving_ns > 0 || !rows[i].is_most)
-			rows[i].saving = show_time(b, saving_ns, &unit);
+			rows[i].saving = show_saving(b, saving_ns, &unit);
 		/* what is said of a rule begins behind the longest name of those shown */
 		end = RULE_AT + (unsigned)strlen(rows[i].rule) + 2;
 		if (end > list->findings.brief_at)
@@ -209,10 +216,8 @@ void build_findings(const struct page *p, struct blocks *b)
 			    : is_replayed ? "\xe2\x88\x92"
 					  : "\xe2\x89\xa4")
 			->token = TOKEN_BOLD;
-		add_time(b, r, saving_ns, &unit);
-		r->cells[2].token = TOKEN_BOLD;
-		if (!has_saving)
-			r->cells[2].text = NULL;
+		add_cell(r, has_saving ? show_saving(b, saving_ns, &unit) : NULL)->token =
+			TOKEN_BOLD;
 		rule = add_cell(r, view_cell(&v, i, "rule").text);
 		rule->token = TOKEN_BOLD;
 		if (is_replayed)

@@ -309,7 +309,7 @@ static enum status take_item(void *user, size_t list, size_t ordinal, struct pic
 	return take_annotation(s, item, err);
 }
 
-/* What the allocator was told, as what is known of the process. */
+/* The settings of the allocator become attributes of the process. */
 static enum status put_settings(struct snapshot *s, const struct pickle_value *settings,
 				struct error *err)
 {
