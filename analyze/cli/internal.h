@@ -6,10 +6,47 @@
 #define ANALYZE_CLI_INTERNAL_H
 
 #include "analyze/engine/engine.h"
+#include "analyze/engine/report.h"
 #include "analyze/format/format.h"
-#include "analyze/cli/options.h"
 #include "convert/input/input.h"
 #include "convert/stage/options.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/option.h"
+#include "schemas/base/status.h"
+
+#include <cjson/cJSON.h>
+
+/*
+ * The options that tacho-analyze alone has.  Texts are borrowed from argv and the
+ * environment.
+ */
+
+struct analyze_options {
+	const char *report, *format, *phases, *peaks, *view, *what_if, *run, *capture;
+	bool per_step;
+	const char *partial, *compat, *explain, *mcp, *baseline, *junit;
+	double fail_over; /* share of A's mean step */
+	bool diff, merge, schema, annotate;
+};
+extern const struct option analyze_options[]; /* rows for a set over struct analyze_options */
+extern const struct option analyze_memory[];  /* over struct common_options, before its own */
+
+/* What does not go together is ST_USAGE. */
+enum status analyze_options_check(const struct analyze_options *o, struct error *err);
+
+/* The N of --run N; 0: it is not there, or is "all" */
+size_t run_number(const struct analyze_options *o);
+
+enum wording options_view(const struct analyze_options *o);
+
+enum { REPORTS_ASKED = 32 };
+/* "phases,steps" to a list that ends with NULL; "all": every one. */
+enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
+			  struct error *err);
+/* What --what-if asks for besides; in place of the summary, which is the default. */
+void what_if_report(const struct report_type *out[REPORTS_ASKED + 1]);
+/* What --compat asks for instead. */
+void compat_report(const char *name, const struct report_type *out[REPORTS_ASKED + 1]);
 
 struct tool {
 	struct analyze_options own;
@@ -80,5 +117,35 @@ enum status partial_make(struct tool *t, char *const *paths, size_t count, struc
 /* Under mpirun: this process's share of the inputs; the first one prints. */
 bool mpi_is_there(void);
 enum status run_mpi(struct tool *t, char **operands, size_t count, struct error *err);
+
+/*
+ * The Model Context Protocol for programs that read traces: JSON-RPC 2.0, one message a
+ * line, requests on standard input and answers on standard output.
+ *
+ * Each tool of the protocol is one command line of tacho-analyze or tacho-convert, run as a child
+ * process, so a trace that ends the child leaves the server running.  Tools only read, and only
+ * what lies below one folder.  An answer has at most MCP_ANSWER bytes of text; where there is more
+ * it ends with the cursor that the next call takes.
+ */
+
+enum {
+	MCP_ANSWER = 8000,         /* bytes of text in one answer */
+	MCP_KEPT = 4 * 1024 * 1024 /* bytes of a child's output that can be paged through */
+};
+
+/* Serves until standard input ends. */
+enum status mcp_serve(const char *folder, struct error *err);
+
+/* ---- mcp_tools.c ---- */
+
+struct mcp_tools; /* the folder, and the output of the last call */
+enum status mcp_tools_open(struct mcp_tools **out, const char *folder, struct error *err);
+void mcp_tools_close(struct mcp_tools *t); /* accepts NULL */
+/* The result of tools/list; NULL: no memory.  The caller deletes it. */
+cJSON *mcp_tools_list(void);
+/* Calls a tool: *text is the answer and *failed says that it is a complaint.  false: there is no
+ * such tool, or an argument is missing or of a wrong type, and *text says which. */
+bool mcp_tools_call(struct mcp_tools *t, const char *name, const cJSON *arguments, struct buf *text,
+		    bool *failed);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the machine is: its processors, terminal and environment. */
 #include "analyze/cli/internal.h"
-#include "analyze/format/page/width.h"
+#include "analyze/format/page/page.h"
 #include "convert/base/parallel.h"
 
 #include <langinfo.h>

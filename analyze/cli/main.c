@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tacho-analyze: inputs to a report. */
 #include "analyze/cli/internal.h"
-#include "analyze/cli/mcp.h"
 
 #include "analyze/format/diff/diff.h"
-#include "analyze/format/format_list.h"
+#include "analyze/format/format.h"
 #include "analyze/model/peaks.h"
 #include "analyze/replay/edit.h"
 #include "analyze/report/report_list.h"

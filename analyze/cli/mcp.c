@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of the protocol. */
-#include "analyze/cli/mcp.h"
+#include "analyze/cli/internal.h"
 
 #include "schemas/base/utf8.h"
 

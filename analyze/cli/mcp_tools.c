@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tools of the protocol: what each takes, and the command line that it is. */
-#include "analyze/cli/mcp.h"
+#include "analyze/cli/internal.h"
 
 #include "convert/base/temporary.h"
 #include "schemas/base/sort.h"

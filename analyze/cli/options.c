@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/options.h"
+#include "analyze/cli/internal.h"
 
 #include "analyze/report/hta/hta.h"
 #include "analyze/report/where/averages.h"

@@ -2,13 +2,13 @@
 /* A run: inputs to a result, a result to a page. */
 #include "analyze/cli/internal.h"
 
-#include "analyze/format/page/width.h"
+#include "analyze/format/page/page.h"
 #include "analyze/engine/runs.h"
-#include "analyze/format/parts.h"
+#include "analyze/format/format.h"
 #include "analyze/report/check/check.h"
 #include "analyze/report/report_list.h"
 #include "analyze/report/operators/captures.h"
-#include "convert/base/say.h"
+#include "convert/base/messages.h"
 #include "convert/output/output.h"
 #include "schemas/base/quantity.h"
 

@@ -2,7 +2,7 @@
 #include "analyze/engine/engine.h"
 
 #include "analyze/engine/accumulate.h"
-#include "convert/base/progress.h"
+#include "convert/base/messages.h"
 #include "convert/input/input.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
 /* Rules about jobs without a GPU: the step thread's time is what a step takes. */
 #include "analyze/findings/rule.h"
 
-#include "analyze/report/host.h"
+#include "analyze/report/shared.h"
 #include "convert/stage/collective.h"
 
 #include <math.h>

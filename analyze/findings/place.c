@@ -7,7 +7,7 @@
  * the line of the innermost Python function that is not the framework's.  Numbers in names of
  * modules become stars, so that the layers of a model are one place.
  */
-#include "analyze/findings/place.h"
+#include "analyze/findings/internal.h"
 
 #include "analyze/report/report_list.h"
 #include "analyze/report/where/flame.h"

@@ -4,7 +4,7 @@
 
 #include "analyze/report/comm/comm.h"
 #include "analyze/report/frontier/frontier.h"
-#include "analyze/report/ranks.h"
+#include "analyze/report/shared.h"
 
 #include <stdio.h>
 #include <stdlib.h>

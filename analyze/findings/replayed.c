@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/findings/replayed.h"
+#include "analyze/findings/internal.h"
 
 #include "analyze/report/comm/comm.h"
 #include "analyze/report/replay/log.h"

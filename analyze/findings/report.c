@@ -3,10 +3,9 @@
  * The verdict (DEFINITIONS.md 8) and what to change first (rule.h).  Its fold counts kernels by
  * phase and by what they do; all else comes from the tables of the other reports.
  */
-#include "analyze/findings/place.h"
-#include "analyze/findings/replayed.h"
+#include "analyze/findings/internal.h"
 #include "analyze/findings/rule.h"
-#include "analyze/report/host.h"
+#include "analyze/report/shared.h"
 #include "analyze/report/replay/log.h"
 #include "analyze/report/report_list.h"
 

@@ -15,7 +15,7 @@
 
 #include "analyze/engine/number.h"
 #include "analyze/engine/report.h"
-#include "convert/name/work.h"
+#include "convert/name/name.h"
 
 #define BATCHED_WORK "batched" /* beside those: a row of what aten::bmm launched of them */
 

@@ -3,10 +3,10 @@
  * What the removal of each family would save of a step, and with which edits a finding is replayed
  * (DEFINITIONS.md 8).  The verdict, and with it the order of the findings, comes from here alone.
  */
-#include "analyze/findings/replayed.h"
+#include "analyze/findings/internal.h"
 #include "analyze/findings/rule.h"
 
-#include "analyze/report/ranks.h"
+#include "analyze/report/shared.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* What bounds the run (DEFINITIONS.md 8). */
 #include "analyze/findings/rule.h"
 
-#include "analyze/report/ranks.h"
+#include "analyze/report/shared.h"
 
 #include <ctype.h>
 #include <math.h>

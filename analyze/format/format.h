@@ -6,7 +6,7 @@
  * terminal can show stands in the request.  The same tables give the same bytes.
  *
  * To add a format: write NAME/NAME.c that exports `const struct format_type format_NAME`, add
- * X(NAME) to format_list.h.
+ * X(NAME) to FORMAT_LIST below.
  */
 #ifndef ANALYZE_FORMAT_FORMAT_H
 #define ANALYZE_FORMAT_FORMAT_H
@@ -71,5 +71,26 @@ static inline double view_number(const struct view *v, size_t row, const char *c
 }
 /* Of a column of texts; "" where it is null. */
 const char *view_text(const struct view *v, size_t row, const char *column);
+
+/* The registry of formats of reports, in the order of --help. */
+
+#define FORMAT_LIST(X) X(text) X(json) X(csv) X(md) X(html) X(tfevents)
+
+#define X(name) extern const struct format_type format_##name;
+FORMAT_LIST(X)
+#undef X
+
+extern const struct format_type *const format_types[];   /* ends with NULL */
+const struct format_type *format_find(const char *name); /* NULL: there is none */
+
+/*
+ * The files of a format that writes several, into a folder that the caller opened.
+ */
+
+struct out;
+
+/* All of type->part, each begun as a file of `folder`, which is not committed. */
+enum status format_parts_write(const struct format_type *type, const struct format_request *how,
+			       struct out *folder, struct error *err);
 
 #endif

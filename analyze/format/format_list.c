@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Holds the list and the look-up by name, nothing else: no cycle of objects may run through it. */
-#include "analyze/format/format_list.h"
+#include "analyze/format/format.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  *	                    nothing stay as they are
  *	host:PHASE=0.5      own time of threads in a phase; * is every phase
  *	kernel:GLOB=0.5     duration of compute kernels whose name matches
- *	work:KIND=0.5       of those that do this by their names: gemm, elementwise, ... (work.h),
+ *	work:KIND=0.5       of those that do this by their names: gemm, elementwise, ... (name.h),
  *	                    short (below 10 us), short_comm (communication below 50 us), batched
  *	                    (launched by aten::bmm)
  *	place:PATH=0        own time and GPU work of a place in the model: of all that lies below a
@@ -29,7 +29,7 @@
 
 #include "analyze/replay/replay.h"
 #include "convert/name/rules.h"
-#include "convert/name/work.h"
+#include "convert/name/name.h"
 
 enum edit_type {
 	EDIT_DATA,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/report/actions.h"
+#include "analyze/report/shared.h"
 
 enum { NAMES_MOST = 4096 /* of an input: names with a number in them have no end */ };
 

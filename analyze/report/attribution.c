@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/report/attribution.h"
+#include "analyze/report/shared.h"
 
 #include "schemas/base/hash.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies by direction, and fills. */
-#include "analyze/report/copies.h"
+#include "analyze/report/shared.h"
 
 #include "schemas/model/records.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/report/host.h"
+#include "analyze/report/shared.h"
 
 #include "convert/stage/collective.h"
 #include "schemas/base/vec.h"

@@ -6,7 +6,7 @@
  * gave out, what CUDA gave out, what was sampled.  Which is which says `what`.
  */
 #include "analyze/report/gauge.h"
-#include "analyze/report/growth.h"
+#include "analyze/report/shared.h"
 #include "analyze/engine/report.h"
 #include "schemas/base/vec.h"
 #include "schemas/base/sort.h"

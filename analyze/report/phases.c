@@ -6,7 +6,7 @@
  * them, is known at the end only.  So what falls into steps is kept apart by what its mark says,
  * and what falls into gaps in a list.
  */
-#include "analyze/report/actions.h"
+#include "analyze/report/shared.h"
 #include "analyze/report/cells.h"
 
 #include "schemas/base/vec.h"

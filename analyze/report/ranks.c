@@ -4,7 +4,7 @@
  * per step are equal on all ranks, and how much longer one takes for them.  Who waits for whom is
  * in the tables of `comm`, steps and phases in those of their reports.
  */
-#include "analyze/report/ranks.h"
+#include "analyze/report/shared.h"
 
 #include "analyze/report/comm/comm.h"
 #include "analyze/report/frontier/frontier.h"

@@ -2,7 +2,7 @@
 /* Holds the list and the look-up by name, nothing else: no cycle of objects may run through it. */
 #include "analyze/report/report_list.h"
 
-#include "analyze/report/attribution.h"
+#include "analyze/report/shared.h"
 
 #include <string.h>
 

@@ -2,15 +2,13 @@
 /* How the collector comes to life in a process, lives on in its children, and ends. */
 #include "collector/arena/arena.h"
 #include "collector/arena/introduce.h"
-#include "collector/config/command.h"
 #include "collector/config/config.h"
 #include "collector/control/control.h"
-#include "collector/probe/probe_list.h"
+#include "collector/probe/probe.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/session/seen.h"
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
-#include "collector/probe/probe.h"
 #include "collector/store/writer.h"
 #include "schemas/base/plain.h"
 

@@ -11,11 +11,56 @@
 #define COLLECTOR_CONFIG_CONFIG_H
 
 #include "collector/config/preset.h"
-#include "collector/config/rank.h"
-#include "collector/config/run_id.h"
 #include "collector/schedule/trigger.h"
 #include "collector/schedule/window.h"
 #include "schemas/base/option.h"
+#include "schemas/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * What tells one launch of a job from another: the same text in all ranks of a launch.
+ *
+ * It is made of what the scheduler or launcher calls the job, of the time at which the outermost
+ * tacho-record began, and of the number of the restart.  The time is the same in all ranks only
+ * where they are all below one tacho-record, so it is left out in ranks of several nodes.  No text
+ * is better than one that would take the ranks of a launch apart.
+ */
+
+enum { RUN_ID_MAX = 160 };
+
+/* Set by the outermost tacho-record, unless it is started once for each rank. */
+#define RUN_STARTED_VARIABLE "TACHO_STARTED"
+
+/* "" where nothing is known.  TACHO_RUN_ID, the user's own, goes before all. */
+void run_id_find(char *const *envp, char out[RUN_ID_MAX]);
+
+/*
+ * Which process of a job this is, from what launchers set.  Pure: the environment is
+ * handed in.
+ *
+ * To add a launcher: a row of the table in rank.c.
+ */
+
+#define RANK_UNKNOWN UINT32_MAX
+struct rank {
+	uint32_t rank;        /* RANK_UNKNOWN */
+	uint32_t world_size;  /* 0: unknown */
+	const char *launcher; /* constant text; "" */
+};
+
+/* The first row of the table whose variable holds a number. */
+struct rank rank_find(char *const *envp);
+
+/*
+ * "all"; "main" is rank 0, or a process that has no rank; "0,4-7" are ranks.  A process without a
+ * rank counts as rank 0.
+ */
+enum status rank_is_wanted(const char *ranks, uint32_t rank, bool *wanted, struct error *err);
+
+/* The value of a variable, or NULL. */
+const char *rank_variable(char *const *envp, const char *name);
 
 enum { CONFIG_DEVICES = 64, CONFIG_HOST = 64, CONFIG_MADE = 5 };
 
@@ -117,5 +162,28 @@ enum status config_parse_sample(const char *text, uint64_t *ns, uint64_t *steps,
 enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *err);
 /* CUDA_VISIBLE_DEVICES; NULL: unset. */
 void config_parse_devices(struct config *c, const char *text);
+
+/*
+ * The program's command line as a log may hold it, without secrets.
+ *
+ * "***" takes the place of what looks like a secret, anywhere in a word: the value of a name that
+ * contains key, token, pass, pwd, secret, credential or auth (an option's, a variable's, a
+ * header's, a member's of JSON, a parameter's of a URL), the password of user:password@, what
+ * follows Bearer or Basic, what begins as keys of well-known services do, and -p of programs whose
+ * password it is. More is masked than is secret, rather than less.  Pure, except for
+ * command_read().
+ */
+
+struct buf;
+
+/* `args`: NUL-terminated words one after the other, as in /proc/self/cmdline. */
+void command_mask(const char *args, size_t len, struct buf *out);
+/* This process's own command line, truncated after 8 KiB. */
+void command_read(struct buf *out);
+
+/* This process was spawned by a multiprocessing library, as workers of data loaders are. */
+bool command_is_worker(void);
+/* The same of a command line, words as above. */
+bool command_names_worker(const char *args, size_t len);
 
 #endif

@@ -88,4 +88,15 @@ struct probe_type {
 	void (*doctor)(struct buf *out);
 };
 
+/* The registry of producers of records, in the order in which the writer drains
+ * them. */
+
+#define PROBE_LIST(X) X(api) X(nvtx) X(nccl) X(memory) X(cupti) X(health)
+
+#define X(name) extern const struct probe_type probe_##name;
+PROBE_LIST(X)
+#undef X
+
+extern const struct probe_type *const probe_types[]; /* ends with NULL */
+
 #endif

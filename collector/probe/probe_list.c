@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Holds the list and nothing else, so that no cycle of objects runs through it. */
-#include "collector/probe/probe_list.h"
+#include "collector/probe/probe.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/record/doctor.h"
+#include "collector/record/internal.h"
 
 #include "collector/config/config.h"
 #include "collector/store/store.h"

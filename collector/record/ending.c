@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/record/ending.h"
+#include "collector/record/internal.h"
 
 #include "collector/config/config.h"
-#include "collector/record/found.h"
 #include "collector/session/seen.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/quantity.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/record/found.h"
+#include "collector/record/internal.h"
 
 #include "collector/store/store.h"
 #include "schemas/base/vec.h"

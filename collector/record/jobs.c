@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/record/jobs.h"
+#include "collector/record/internal.h"
 
 #include "collector/control/control.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/record/preload.h"
+#include "collector/record/internal.h"
 
 #include "collector/config/config.h"
 #include "schemas/base/buf.h"

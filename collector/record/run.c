@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/record/run.h"
+#include "collector/record/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -80,4 +80,14 @@ bool trigger_slow(struct trigger *t, uint64_t step, uint64_t took_ns, uint64_t n
 bool trigger_hang(struct trigger *t, uint64_t step, uint64_t since_ns, uint64_t now_ns,
 		  struct trigger_fired *out);
 
+/*
+ * Signals that a user may name for windows and saves inside of the program.
+ */
+
+/*
+ * "USR1", "SIGUSR1" or "10".  ST_USAGE: it is none, or one that cannot be had, since it ends or
+ * stops the program whatever it does, or says that the program is at fault.
+ */
+enum status signal_parse(const char *text, size_t len, int *out, struct error *err);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/schedule/window.h"
-#include "collector/schedule/signal_name.h"
+#include "collector/schedule/trigger.h"
 
 #include "schemas/base/quantity.h"
 

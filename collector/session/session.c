@@ -2,7 +2,7 @@
 #include "collector/session/internal.h"
 
 #include "collector/arena/texts.h"
-#include "collector/config/command.h"
+#include "collector/config/config.h"
 #include "collector/session/seen.h"
 #include "collector/session/signals.h"
 #include "schemas/base/buf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/store/store.h"
 
-#include "collector/config/rank.h"
+#include "collector/config/config.h"
 
 #include <errno.h>
 #include <fcntl.h>

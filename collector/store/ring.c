@@ -6,7 +6,7 @@
  * first; then the body of the new block is written, and its first eight bytes last.  So at any
  * instant the file holds complete blocks without gaps.
  */
-#include "collector/config/rank.h"
+#include "collector/config/config.h"
 #include "collector/store/store.h"
 #include "schemas/log/ring.h"
 

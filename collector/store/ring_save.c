@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Saves a ring's blocks as a log: by its writer, or after the process has died by tacho-record. */
-#include "collector/config/rank.h"
+#include "collector/config/config.h"
 #include "collector/store/store.h"
 #include "schemas/base/buf.h"
 #include "schemas/log/ring.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/arena/arena.h"
 #include "collector/arena/texts.h"
-#include "collector/config/command.h"
 #include "collector/config/config.h"
 #include "collector/session/session.h"
 #include "collector/probe/probe.h"

@@ -12,7 +12,7 @@
 #include "convert/name/rules.h"
 #include "convert/stage/options.h"
 #include "convert/output/output.h"
-#include "convert/base/account.h"
+#include "convert/base/messages.h"
 #include "convert/stage/pump.h"
 #include "convert/sink/sink.h"
 #include "schemas/base/option.h"

@@ -5,8 +5,6 @@
 
 #include "analyze/engine/engine.h"
 #include "analyze/format/format.h"
-#include "analyze/format/format_list.h"
-#include "analyze/format/parts.h"
 #include "analyze/report/report_list.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * function has no limit of time and memory, and reads no name over 1,024 bytes, as those of CUTLASS
  * are.  What stands in the signatures of kernels is read; a name with anything else stays as it is.
  */
-#include "convert/name/demangle.h"
+#include "convert/name/name.h"
 
 #include "convert/name/mangled.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/name/serving.h"
+#include "convert/name/name.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "convert/name/rules.h"
 
-#include "convert/name/demangle.h"
+#include "convert/name/name.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/name/work.h"
+#include "convert/name/name.h"
 
 #include <ctype.h>
 #include <string.h>

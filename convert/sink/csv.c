@@ -6,7 +6,7 @@
  * Cells of text are as convert/base/csv.h says.
  */
 #include "convert/sink/columns.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "convert/base/csv.h"
 #include "schemas/base/json_text.h"
 

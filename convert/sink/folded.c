@@ -5,7 +5,7 @@
  * without GPU work the own time of the ranges of host threads.  Lines are in the order of their
  * text.
  */
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "convert/stage/path_sums.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"

@@ -4,7 +4,7 @@
  * smaller.
  */
 #include "convert/output/output.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "schemas/log/log.h"
 #include "schemas/log/writer.h"
 

@@ -17,7 +17,7 @@
  * Samples before the first step are in no entry, unless there are no others: then, as where there
  * are no step marks at all, they are step 0.
  */
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "schemas/model/args.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "convert/output/gzip.h"
 #include "convert/output/output.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "convert/stage/path_sums.h"
 #include "schemas/base/map.h"
 #include "schemas/base/vec.h"

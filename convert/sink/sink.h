@@ -14,7 +14,7 @@
  * silence.  Names may hold any byte; what is written is valid.
  *
  * To add a format: write NAME/sink.c that exports `const struct sink_type sink_NAME`, add X(NAME)
- * to sink_list.h, rows in tests/cli/CASES, its real reader in tests/clients/.
+ * to SINK_LIST below, rows in tests/cli/CASES, its real reader in tests/clients/.
  */
 #ifndef CONVERT_SINK_SINK_H
 #define CONVERT_SINK_SINK_H
@@ -116,5 +116,20 @@ const char *sink_kind_word(const struct event *e);
  * NUL unless `keeps_nul`.  Returns whether any byte did.
  */
 bool sink_put_utf8(const char *text, size_t len, bool keeps_nul, struct buf *out);
+
+/* The registry of writers of formats, in the order of --help. */
+
+/* clang-format off */
+#define SINK_LIST(X)                                                                               \
+	X(chrome) X(perfetto) X(memory) X(text) X(csv) X(sqlite) X(parquet) X(bundle) X(log)       \
+	X(tensorboard) X(folded) X(pprof)
+/* clang-format on */
+
+#define X(name) extern const struct sink_type sink_##name;
+SINK_LIST(X)
+#undef X
+
+extern const struct sink_type *const sink_types[];   /* ends with NULL */
+const struct sink_type *sink_find(const char *name); /* NULL when there is none */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Holds the list and the look-up by name, nothing else: no cycle of objects may run through it. */
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 
 #include <string.h>
 

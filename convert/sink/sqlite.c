@@ -12,7 +12,7 @@
  */
 #include "convert/base/temporary.h"
 #include "convert/output/output.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "convert/sink/data_tables.h"
 #include "convert/source/source.h"
 

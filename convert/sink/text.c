@@ -7,7 +7,7 @@
  * an event.
  */
 #include "convert/sink/columns.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "schemas/base/json_text.h"
 #include "schemas/base/quantity.h"
 #include "schemas/base/utf8.h"

@@ -5,7 +5,7 @@
  * A row holds if all that it names does: the end of the path, bytes at a place, words in the first
  * bytes.  The first that holds is taken, so what is special stands before what is general.
  */
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "convert/source/source.h"
 
 #include "convert/input/input.h"
-#include "convert/source/source_list.h"
 #include "convert/source/spooled.h"
 #include "schemas/base/bytes.h"
 #include "schemas/log/log.h"

@@ -13,7 +13,7 @@
  * so 1,024 of them fit.  There is no rewind: who needs a second pass opens the input again.
  *
  * To add a format: write NAME/source.c that exports `const struct source_type source_NAME`, add
- * X(NAME) to source_list.h, a sample or generator for the tests and a fuzz target.  A reader of
+ * X(NAME) to SOURCE_LIST below, a sample or generator for the tests and a fuzz target.  A reader of
  * events that stand in no order of time is a spool reader (spooled.h): its read() fills a spool,
  * and makes each event by import.h, from import_begin() to import_put().
  */
@@ -112,5 +112,25 @@ struct passed_over { /* how many files of each kind were not taken */
 #define PASSED_SPECIAL "FIFO, device or socket", "FIFOs, devices or sockets"
 enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			      const char *scratch, struct passed_over *passed, struct error *err);
+
+/* The registry of readers of formats, in the order in which equal bids win. */
+
+#define SOURCE_LIST(X)                                                                             \
+	X(log)                                                                                     \
+	X(kineto)                                                                                  \
+	X(xplane)                                                                                  \
+	X(nsys) X(rocpd) X(rocprof) X(inspector) X(flight) X(snapshot) X(perfetto) X(chrome)
+
+#define X(name) extern const struct source_type source_##name;
+SOURCE_LIST(X)
+#undef X
+
+#define X(name) +1
+enum { SOURCE_TYPES = 0 SOURCE_LIST(X) };
+#undef X
+extern const struct source_type *const source_types[]; /* ends with NULL */
+
+/* What a file is that no reader claims, and what to do instead; NULL: unknown. */
+const char *source_known(const char *path, const uint8_t *head, size_t len);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Holds the list and nothing else, so that no cycle of objects runs through it. */
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 
 const struct source_type *const source_types[] = {
 #define X(name) &source_##name,

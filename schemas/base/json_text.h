@@ -10,6 +10,7 @@
 
 #include "schemas/base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,5 +22,12 @@ size_t json_put_word(struct buf *b, const char *text);
 /* The shortest decimal that reads back as the same double, always with a point or an exponent so
  * that it reads back as a double too. */
 void json_put_f64(struct buf *b, double value);
+
+/*
+ * Whether a text is one JSON value, so that it may be written verbatim.
+ */
+
+/* RFC 8259, in UTF-8, blanks around it allowed, nested at most 64 deep. */
+bool json_is_value(const char *text, size_t len);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/log/column.h"
 
-#include "schemas/log/column_fast.h"
-
 static enum status column_refuse(const struct log_block *block, unsigned index, const char *why,
 				 struct error *err)
 {

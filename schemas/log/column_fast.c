@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-#include "schemas/log/column_fast.h"
+#include "schemas/log/column.h"
 #include "schemas/log/column_form.h"
 
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schemas/log/column_fast.h"
+#include "schemas/log/column.h"
 #include "schemas/log/column_form.h"
 
 static void form_try(const struct column_words *c, enum transform transform, uint32_t rows,

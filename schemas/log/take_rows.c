@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/log/read.h"
 
-#include "schemas/base/json_check.h"
+#include "schemas/base/json_text.h"
 #include "schemas/model/records.h"
 
 static enum status take_name(struct log_translation *x, uint32_t id, struct bytes *in,

@@ -11,7 +11,6 @@
 #include "convert/output/gzip.h"
 #include "convert/output/output.h"
 #include "convert/sink/sink.h"
-#include "convert/sink/sink_list.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

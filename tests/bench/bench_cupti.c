@@ -13,9 +13,8 @@
  * shapes and 174 names on 4 streams, with jitter in times.  Bytes per record are of the log's file.
  */
 #include "collector/config/config.h"
-#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
-#include "collector/probe/cupti/strings.h"
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/rows.h"
 #include "collector/probe/cupti/client.h"

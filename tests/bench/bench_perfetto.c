@@ -9,7 +9,6 @@
 
 #include "convert/output/output.h"
 #include "convert/sink/sink.h"
-#include "convert/sink/sink_list.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/pb.h"
 #include "schemas/proto/perfetto.pb-c.h"

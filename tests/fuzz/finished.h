@@ -4,7 +4,6 @@
 #define TESTS_FUZZ_FINISHED_H
 
 #include "analyze/format/format.h"
-#include "analyze/format/format_list.h"
 #include "analyze/report/report_list.h"
 
 #include <stdlib.h>

@@ -5,7 +5,6 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/source.h"
-#include "convert/source/source_list.h"
 #include "schemas/base/buf.h"
 #include "schemas/log/writer.h"
 #include "tests/fuzz/target.h"

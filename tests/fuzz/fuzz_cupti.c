@@ -5,10 +5,8 @@
  * twice: in runs, and one by one, which must count the same.
  */
 #include "collector/config/config.h"
-#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
-#include "collector/probe/cupti/correlation.h"
-#include "collector/probe/cupti/strings.h"
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/rows.h"
 #include "collector/probe/cupti/tables.h"

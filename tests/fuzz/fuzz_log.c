@@ -4,7 +4,7 @@
  * right, which a fuzzer cannot guess.
  */
 #include "tests/fuzz/log_sign.h"
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 #include "tests/fuzz/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,7 @@
  */
 #include "collector/probe/nvtx/payload.c" /* its tables only grow; here each run begins anew */
 
-#include "convert/source/log/payload.h"
+#include "convert/source/log/internal.h"
 #include "schemas/base/buf.h"
 #include "tests/fuzz/target.h"
 

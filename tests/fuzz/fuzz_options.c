@@ -3,7 +3,6 @@
  * Texts of options: the first byte says whose, the rest is the value.  Taken or refused; what was
  * taken keeps its promises.
  */
-#include "collector/config/command.h"
 #include "collector/config/config.h"
 #include "convert/stage/filter/filter.h"
 #include "schemas/base/buf.h"

@@ -4,10 +4,9 @@
  * and how.  What says it is JSON is JSON.
  */
 #include "convert/input/input.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "convert/source/json/scan.h"
 #include "convert/output/output.h"
-#include "convert/sink/sink.h"
 #include "schemas/base/buf.h"
 #include "tests/fuzz/log_sign.h"
 #include "tests/fuzz/target.h"

@@ -5,7 +5,6 @@
 
 #include "convert/input/input.h"
 #include "convert/source/source.h"
-#include "convert/source/source_list.h"
 #include "tests/fuzz/target.h"
 
 /* Only a log may hold events of no track. */

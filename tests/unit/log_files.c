@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/log_files.h"
 
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 #include "schemas/log/log.h"
 #include "schemas/log/writer.h"
 #include "schemas/model/records.h"

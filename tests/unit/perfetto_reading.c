@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/perfetto_reading.h"
 
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "tests/unit/unit.h"
 
 #include "schemas/base/pb.h"

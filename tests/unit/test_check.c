@@ -3,7 +3,6 @@
 
 #include "analyze/engine/engine.h"
 #include "analyze/format/format.h"
-#include "analyze/format/format_list.h"
 #include "analyze/format/text/line.h"
 #include "analyze/report/report_list.h"
 #include "schemas/model/records.h"

@@ -2,7 +2,7 @@
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
-#include "analyze/report/comm/link.h"
+#include "analyze/report/comm/comm.h"
 #include "analyze/report/frontier/frontier.h"
 #include "convert/stage/collective.h"
 

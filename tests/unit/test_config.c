@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/config/command.h"
 #include "collector/config/config.h"
 #include "schemas/base/buf.h"
 #include "schemas/model/event.h"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector's parts for CUPTI, each by itself: buffers, clock, calls, sentences. */
-#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
-#include "collector/probe/cupti/kinds.h"
-#include "collector/probe/cupti/strings.h"
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/pool.h"
-#include "collector/probe/cupti/messages.h"
 #include "collector/arena/texts.h"
 #include "collector/session/clock.h"
 #include "schemas/base/buf.h"

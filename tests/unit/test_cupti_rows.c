@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of CUPTI, byte by byte, to the events that a reader of the log gets. */
 #include "collector/config/config.h"
-#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
-#include "collector/probe/cupti/strings.h"
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/rows.h"
 #include "collector/probe/cupti/tables.h"

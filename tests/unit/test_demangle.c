@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mangled names: read from a log as the C++ text, and shortened where they are too long. */
-#include "convert/name/demangle.h"
-#include "convert/source/source_list.h"
+#include "convert/name/name.h"
+#include "convert/source/source.h"
 #include "schemas/base/utf8.h"
 #include "schemas/log/writer.h"
 #include "tests/unit/log_files.h"

@@ -2,7 +2,6 @@
 #include "analyze/engine/engine.h"
 
 #include "analyze/format/format.h"
-#include "analyze/format/format_list.h"
 #include "analyze/report/report_list.h"
 #include "tests/unit/unit.h"
 

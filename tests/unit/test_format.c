@@ -3,7 +3,6 @@
 
 #include "analyze/engine/engine.h"
 #include "analyze/findings/rule.h"
-#include "analyze/format/format_list.h"
 #include "analyze/format/text/line.h"
 #include "analyze/engine/number.h"
 #include "analyze/report/report_list.h"

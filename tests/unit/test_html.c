@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page for a browser: jobs without a GPU, jobs of several ranks, names that are cut. */
 #include "analyze/engine/engine.h"
-#include "analyze/format/format_list.h"
+#include "analyze/format/format.h"
 #include "analyze/report/report_list.h"
 #include "tests/unit/unit.h"
 

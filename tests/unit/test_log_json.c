@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "schemas/base/json_check.h"
+#include "schemas/base/json_text.h"
 
 #include <string.h>
 

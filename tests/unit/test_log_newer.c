@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file as a newer writer might make it: kinds, columns, members and blocks that nobody knows. */
 #include "tests/unit/log_files.h"
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 #include "tests/unit/unit.h"
 
 #include "schemas/log/log.h"

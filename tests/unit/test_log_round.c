@@ -3,7 +3,7 @@
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
-#include "convert/source/log/reorder.h"
+#include "convert/source/log/internal.h"
 #include "schemas/log/log.h"
 #include "schemas/log/writer.h"
 

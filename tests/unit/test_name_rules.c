@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/name/rules.h"
-#include "convert/name/serving.h"
+#include "convert/name/name.h"
 
 #include <regex.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "collector/arena/texts.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/probe/nvtx/payload.h"
-#include "convert/source/log/payload.h"
+#include "convert/source/log/internal.h"
 #include "schemas/base/buf.h"
 #include "schemas/model/trace.h"
 #include "tests/unit/unit.h"

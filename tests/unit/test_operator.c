@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/name/operator.h"
+#include "convert/name/name.h"
 
 #include "tests/unit/unit.h"
 

@@ -3,8 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/stage/options.h"
-#include "convert/base/progress.h"
-#include "convert/base/account.h"
+#include "convert/base/messages.h"
 #include "convert/input/input.h"
 #include "convert/source/source.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/config/rank.h"
-#include "collector/config/run_id.h"
+#include "collector/config/config.h"
 #include "tests/unit/unit.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Points of a replay as texts: read, cut, damaged, from many windows. */
-#include "analyze/findings/replayed.h"
+#include "analyze/findings/internal.h"
 #include "analyze/engine/partial.h"
 #include "analyze/report/comm/comm.h"
 #include "analyze/report/replay/log.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The archive of sink bundle, and the checksums in it. */
-#include "convert/sink/bundle/archive.h"
-#include "convert/sink/bundle/sha256.h"
+#include "convert/sink/bundle/internal.h"
 #include "convert/input/input.h"
 #include "convert/output/output.h"
 #include "schemas/base/buf.h"

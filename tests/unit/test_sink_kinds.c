@@ -4,7 +4,7 @@
  * formats that people read show its value.  A kind that was added to the model and forgotten in a
  * format fails here, with the name of the file.
  */
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "schemas/model/records.h"
 #include "tests/unit/sink_files.h"
 #include "tests/unit/unit.h"

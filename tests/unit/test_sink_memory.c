@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/sink_files.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "tests/unit/unit.h"
 
 #include <cjson/cJSON.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/events.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "tests/unit/perfetto_reading.h"
 #include "tests/unit/unit.h"
 

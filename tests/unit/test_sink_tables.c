@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sinks csv and sqlite: what they write is read back. */
 #include "schemas/base/json_text.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "schemas/base/utf8.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/sink_files.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/events.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/sink_files.h"

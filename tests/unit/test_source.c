@@ -5,7 +5,7 @@
 
 #include "convert/stage/filter/filter.h"
 #include "convert/input/input.h"
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>

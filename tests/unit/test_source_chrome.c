@@ -2,7 +2,6 @@
 /* Chrome JSON of other tools. */
 #include "convert/input/input.h"
 #include "convert/source/source.h"
-#include "convert/source/source_list.h"
 #include "schemas/base/buf.h"
 #include "tests/unit/events.h"
 #include "tests/unit/folder.h"

@@ -8,7 +8,6 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/source.h"
-#include "convert/source/source_list.h"
 #include "schemas/base/pb.h"
 #include "schemas/model/records.h"
 #include "tests/unit/folder.h"

@@ -2,7 +2,6 @@
 /* rocprofv3's JSON: what a record may lack, cuts, damage. */
 #include "convert/input/input.h"
 #include "convert/source/source.h"
-#include "convert/source/source_list.h"
 #include "tests/unit/events.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/events.h"
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ring of a flight recorder against a model: random blocks, a kill at any instruction. */
-#include "collector/config/rank.h"
+#include "collector/config/config.h"
 #include "collector/store/store.h"
 #include "schemas/base/buf.h"
 #include "schemas/log/ring.h"

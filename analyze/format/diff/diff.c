@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/format/diff/diff.h"
 
-#include "analyze/report/attribution.h"
+#include "analyze/report/shared.h"
 #include "analyze/report/report_list.h"
 #include "schemas/base/sort.h"
 

@@ -5,7 +5,7 @@
  */
 #include "analyze/format/diff/diff.h"
 
-#include "analyze/report/attribution.h"
+#include "analyze/report/shared.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 

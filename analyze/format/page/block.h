@@ -107,7 +107,7 @@ struct block_cell {
 	enum token mark;  /* a square of this colour before the text; TOKEN_TEXT: none */
 	double share;     /* of a bar, 0 to 1 */
 	const struct stack *stack;
-	size_t seen, number; /* text/layout.h: what distinguishes a cut text; 0: nothing */
+	size_t seen, number; /* text/line.h: what distinguishes a cut text; 0: nothing */
 };
 struct block_row {
 	struct block_row *next;

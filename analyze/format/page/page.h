@@ -10,7 +10,10 @@
 
 #include "analyze/format/format.h"
 #include "analyze/format/page/block.h"
-#include "analyze/format/page/width.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct page {
 	const struct format_request *how;
@@ -33,5 +36,27 @@ typedef void page_renderer(const struct page *p, const struct blocks *b, struct 
  */
 enum status page_write(const struct format_request *how, enum medium medium, page_renderer *draw,
 		       struct buf *out, struct error *err);
+
+/* How many columns of a terminal texts and shares take. */
+
+enum {
+	LINE_WIDTH = 100, /* that pages are designed for */
+	LINE_MOST = 200,  /* what a terminal has beyond is not used: such lines are hard to read */
+};
+
+/*
+ * Columns that a terminal of the process's locale takes for a character: 1 for what it does not
+ * show or obeys, as a question mark stands there.
+ */
+unsigned utf8_columns(uint32_t c);
+unsigned text_width(const char *words);
+/* What stands for a character where the locale has no UTF-8; "?" for most. */
+const char *plain_glyph(uint32_t c);
+
+/*
+ * Shares `total` columns out to the parts, by largest remainder; a part that is not nothing may
+ * still get none.
+ */
+void share_out(const double *parts, size_t count, unsigned total, unsigned *columns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/format/page/width.h"
+#include "analyze/format/page/page.h"
 
 #include "schemas/base/utf8.h"
 

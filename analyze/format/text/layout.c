@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/format/text/layout.h"
-
 #include "analyze/format/text/line.h"
+
 #include "schemas/base/crc32c.h"
 #include "schemas/base/sort.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages for a terminal: each kind of block as lines of at most LINE_MOST columns. */
-#include "analyze/format/text/layout.h"
 #include "analyze/format/text/line.h"
 
 #include <ctype.h>

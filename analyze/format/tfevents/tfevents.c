@@ -18,7 +18,6 @@
  */
 #include "analyze/format/format.h"
 
-#include "analyze/format/format_list.h"
 #include "convert/output/tfevents.h"
 #include "schemas/base/utf8.h"
 #include "schemas/base/sort.h"

@@ -8,7 +8,6 @@
  */
 #include "analyze/report/comm/comm.h"
 
-#include "analyze/report/comm/repeat.h"
 #include "convert/stage/collective.h"
 #include "schemas/base/hash.h"
 #include "schemas/base/vec.h"

@@ -10,7 +10,10 @@
 #define ANALYZE_REPORT_COMM_COMM_H
 
 #include "analyze/engine/report.h"
+#include "convert/stage/step_list.h"
 #include "schemas/base/buf.h"
+
+#include <stdint.h>
 
 #define EVENTS_COLUMNS(X)                                                                          \
 	X(EVENTS_DEVICE = RANK_KEYS, "device", NULL, U64, KEY,                                     \
@@ -164,5 +167,28 @@ enum { STRAGGLER_COLUMNS(COLUMN_PLACE) STRAGGLER_KEYS = STRAGGLER_LAST };
 	  "in those, or in all: exposed time beyond that of the one that came last")
 enum { PAIR_COLUMNS(COLUMN_PLACE) PAIR_KEYS = PAIR_CALLS };
 extern const struct table_type table_groups, table_waits, table_waits_for, table_stragglers;
+
+/* What the links of a GPU can carry, by its name (DEFINITIONS.md 7). */
+
+/* GB/s in one direction between `ranks` GPUs of this name, NULL: unknown.  `group` names the ranks
+ * of the communicator, "0 [0, 1]", where it is known: ranks stand on servers in the order of their
+ * numbers.  0: unknown. */
+double link_gb_per_s(const char *gpu, const char *group, uint64_t ranks);
+
+/*
+ * Steps whose numbers come again: a second epoch, a loop that was begun anew.
+ *
+ * Two marks of one number are two steps.  Where ranks meet by the number of a step, its place among
+ * those of this number says which of them.
+ */
+
+struct step_repeat {         /* of a step */
+	uint32_t nth, times; /* of its number: how many came before, and how many there are */
+};
+/* One for each row, to be freed; NULL: no number comes twice. */
+enum status step_repeats_find(const struct step_list *steps, struct step_repeat **out,
+			      struct error *err);
+/* Of row - 1; of row 0, which is none, nothing. */
+struct step_repeat step_repeat_at(const struct step_repeat *all, uint32_t row);
 
 #endif

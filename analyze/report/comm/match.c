@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives matched over the ranks (DEFINITIONS.md 7): who waited, and for whom. */
 #include "analyze/report/comm/collectives.h"
-#include "analyze/report/comm/link.h"
+#include "analyze/report/comm/comm.h"
 
 #include "convert/stage/collective.h"
 #include "schemas/base/vec.h"

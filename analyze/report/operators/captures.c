@@ -2,7 +2,7 @@
 #include "analyze/report/operators/captures.h"
 
 #include "analyze/report/where/paths.h"
-#include "convert/name/serving.h"
+#include "convert/name/name.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 #include "schemas/model/call.h"

@@ -2,7 +2,7 @@
 /* join.c - which work of a replayed graph is whose. */
 #include "analyze/report/operators/captures.h"
 
-#include "convert/name/operator.h"
+#include "convert/name/name.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  */
 #include "analyze/report/operators/operators.h"
 
-#include "convert/name/operator.h"
+#include "convert/name/name.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 

@@ -2,7 +2,6 @@
 #include "analyze/report/replay/ops.h"
 
 #include "analyze/report/comm/comm.h"
-#include "analyze/report/comm/repeat.h"
 #include "convert/stage/collective.h"
 #include "schemas/base/bytes.h"
 #include "schemas/base/vec.h"

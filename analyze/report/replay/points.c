@@ -2,7 +2,7 @@
 #include "analyze/report/replay/points.h"
 
 #include "analyze/findings/launched.h"
-#include "analyze/report/copies.h"
+#include "analyze/report/shared.h"
 #include "schemas/base/arena.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/map.h"

@@ -5,7 +5,7 @@
  */
 #include "analyze/engine/report.h"
 
-#include "convert/name/serving.h"
+#include "convert/name/name.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/internal.h"
 
 #include "schemas/model/call.h"
 

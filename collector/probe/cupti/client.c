@@ -2,15 +2,12 @@
 #include "collector/probe/cupti/client.h"
 
 #include "collector/config/config.h"
-#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
 #include "collector/probe/cupti/lib.h"
-#include "collector/probe/cupti/strings.h"
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/pool.h"
-#include "collector/probe/cupti/process.h"
 #include "collector/probe/cupti/rows.h"
-#include "collector/probe/cupti/messages.h"
 #include "collector/session/clock.h"
 
 #include <stdatomic.h>

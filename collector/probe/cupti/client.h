@@ -15,7 +15,7 @@
 #ifndef COLLECTOR_PROBE_CUPTI_CLIENT_H
 #define COLLECTOR_PROBE_CUPTI_CLIENT_H
 
-#include "collector/probe/cupti/kinds.h"
+#include "collector/probe/cupti/internal.h"
 
 struct config;
 

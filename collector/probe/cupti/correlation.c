@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/probe/cupti/correlation.h"
+#include "collector/probe/cupti/internal.h"
 
 enum {
 	EXTERNALS = 8192,

@@ -15,7 +15,7 @@
  *
  * A field is read when it lies within the loaded library's record and that library is new enough
  * for it.  Bytes without a field (padding, what a newer CUPTI added) are ignored.  Texts have been
- * replaced by ids of arena/texts.h in the low half of the pointer (strings.h).
+ * replaced by ids of arena/texts.h in the low half of the pointer (internal.h).
  *
  * Made once by cupti_layouts_open(), constant afterwards.
  */

@@ -25,7 +25,7 @@ enum {
 };
 enum cupti_domain { CUPTI_DRIVER = 1, CUPTI_RUNTIME = 2, CUPTI_DOMAINS };
 
-/* Results that are handled by name; see messages.h. */
+/* Results that are handled by name; see internal.h. */
 enum cupti_result {
 	CUPTI_OK = 0,
 	CUPTI_NOT_COMPATIBLE = 14,

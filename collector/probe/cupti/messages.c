@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/probe/cupti/messages.h"
+#include "collector/probe/cupti/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

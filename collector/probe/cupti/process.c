@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/probe/cupti/process.h"
+#include "collector/probe/cupti/internal.h"
 
 #include "collector/probe/cupti/clock.h"
 #include "collector/session/clock.h"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/rows.h"
 
-#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
-#include "collector/probe/cupti/correlation.h"
-#include "collector/probe/cupti/strings.h"
 #include "collector/probe/cupti/layout.h"
-#include "collector/probe/cupti/desc.h"
 #include "collector/probe/cupti/tables.h"
 #include "collector/store/writer.h"
 #include "schemas/base/hash.h"

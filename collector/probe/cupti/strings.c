@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/probe/cupti/strings.h"
+#include "collector/probe/cupti/internal.h"
 
 #include "collector/probe/cupti/layout.h"
 #include "collector/arena/texts.h"

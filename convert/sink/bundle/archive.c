@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/sink/bundle/archive.h"
+#include "convert/sink/bundle/internal.h"
 
 #include "convert/output/output.h"
-#include "convert/sink/bundle/sha256.h"
 #include "schemas/base/buf.h"
 
 #include <archive.h>

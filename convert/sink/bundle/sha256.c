@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/sink/bundle/sha256.h"
+#include "convert/sink/bundle/internal.h"
 
 #include <stdio.h>
 #include <string.h>

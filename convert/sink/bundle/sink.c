@@ -5,10 +5,10 @@
  *
  * An archive wants a member's size before its bytes, so the log waits in a scratch file.
  */
-#include "convert/sink/bundle/archive.h"
+#include "convert/sink/bundle/internal.h"
 #include "convert/output/output.h"
 #include "convert/base/temporary.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 
 static const char log_name[] = "trace.tacho";
 

@@ -6,7 +6,7 @@
  */
 #include "convert/output/output.h"
 #include "convert/sink/chrome/internal.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "schemas/model/call.h"
 #include "schemas/base/json_text.h"
 #include "schemas/base/plain.h"

@@ -11,7 +11,7 @@
  */
 #include "convert/output/output.h"
 #include "convert/sink/parquet/internal.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "convert/spool/scratch.h"
 
 #include <stdio.h>

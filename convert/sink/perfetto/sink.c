@@ -9,7 +9,7 @@
  * good wherever the intervals of a subtrack are within each other.
  */
 #include "convert/sink/perfetto/derive.h"
-#include "convert/sink/sink_list.h"
+#include "convert/sink/sink.h"
 #include "schemas/base/hash.h"
 #include "schemas/model/call.h"
 #include "schemas/base/vec.h"

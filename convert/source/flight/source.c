@@ -9,7 +9,7 @@
 #include "convert/input/input.h"
 #include "convert/source/import.h"
 #include "convert/source/pickle/pickle.h"
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 #include "convert/source/spooled.h"
 #include "schemas/base/json_text.h"
 

@@ -10,7 +10,7 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/import.h"
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 #include "convert/source/spooled.h"
 #include "schemas/base/vec.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/log/index.h"
+#include "convert/source/log/internal.h"
 
 #include "schemas/base/buf.h"
 #include "schemas/base/vec.h"

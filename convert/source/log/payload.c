@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/log/payload.h"
+#include "convert/source/log/internal.h"
 
 #include "schemas/base/buf.h"
 #include "schemas/base/utf8.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/log/readahead.h"
+#include "convert/source/log/internal.h"
 
 #include "convert/base/parallel.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/log/reorder.h"
+#include "convert/source/log/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/source/perfetto/internal.h"
 
-#include "schemas/base/json_check.h"
 #include "schemas/base/json_text.h"
 
 #include <math.h>

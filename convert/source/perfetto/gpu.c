@@ -9,7 +9,7 @@
 
 #include "convert/source/kineto/cuspy.h"
 #include "convert/source/kineto/import.h"
-#include "schemas/base/json_check.h"
+#include "schemas/base/json_text.h"
 #include "schemas/model/records.h"
 
 #include <ctype.h>

@@ -5,7 +5,7 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/rocpd/internal.h"
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 #include "convert/source/spooled.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * its events go through a spool.
  */
 #include "convert/input/input.h"
-#include "convert/source/source_list.h"
+#include "convert/source/source.h"
 #include "convert/source/spooled.h"
 #include "convert/source/xplane/internal.h"
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * archive.h - files into one archive that is written through an output, with a manifest of
- * their checksums as its last member.  Whoever unpacks it gets one folder.
- */
-#ifndef CONVERT_SINK_BUNDLE_ARCHIVE_H
-#define CONVERT_SINK_BUNDLE_ARCHIVE_H
+/* internal.h - the parts of a bundle. */
+#ifndef CONVERT_SINK_BUNDLE_INTERNAL_H
+#define CONVERT_SINK_BUNDLE_INTERNAL_H
 
 #include "schemas/base/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Files into one archive that is written through an output, with a manifest of
+ * their checksums as its last member.  Whoever unpacks it gets one folder.
+ */
 
 struct out;
 struct bundle;
@@ -24,5 +27,19 @@ enum status bundle_put_file(struct bundle *b, const char *name, const char *path
 			    struct error *err);
 /* The manifest, and the archive's end. */
 enum status bundle_finish(struct bundle *b, uint64_t events, struct error *err);
+
+/* SHA-256 (FIPS 180-4) of bytes that come in several parts. */
+
+enum { SHA256_TEXT = 65 }; /* hexadecimal, with its NUL */
+
+struct sha256 {
+	uint32_t state[8];
+	uint64_t bytes;
+	uint8_t block[64];
+};
+
+void sha256_init(struct sha256 *s);
+void sha256_put(struct sha256 *s, const void *bytes, size_t len);
+char *sha256_text(struct sha256 *s, char out[SHA256_TEXT]); /* ends it; returns `out` */
 
 #endif

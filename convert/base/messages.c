@@ -1,9 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/base/progress.h"
+/* What a tool tells while it runs. */
+#include "convert/base/messages.h"
+#include "schemas/base/utf8.h"
 
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+void say(const char *tool, const char *fmt, ...)
+{
+	char *text;
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (len < 0)
+		return;
+	utf8_tame(text);
+	fprintf(stderr, "%s: %s\n", tool, text);
+	free(text);
+}
+
+void say_passed_over(const char *tool, size_t count, const char *one, const char *several)
+{
+	if (count)
+		say(tool, "passed over %zu %s", count, count == 1 ? one : several);
+}
+
+void say_error(const char *tool, const char *file, const struct error *err)
+{
+	char at[40] = "";
+
+	if (err->at != NOWHERE)
+		snprintf(at, sizeof(at), "byte %llu: ", (unsigned long long)err->at);
+	say(tool, "%s%s%s%s", file ? file : "", file ? ": " : "", at, err->text);
+}
 
 #define SECOND_NS 1000000000ull
 
@@ -159,4 +194,40 @@ void progress_stop(struct progress_ticker *t)
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->thread, NULL);
 	release(t);
+}
+
+void account_add(struct account *a, struct trace *t)
+{
+	a->events_in += trace_provenance(t)->events;
+	a->lost_all += trace_lost_total(t, 0);
+	for (unsigned why = 0; why < LOSS_END; why++)
+		a->lost[why] += trace_lost(t, 0, (enum loss)why);
+}
+
+static void put_reason(struct buf *out, size_t from, uint64_t count, const char *why)
+{
+	if (!count)
+		return;
+	buf_put_text(out, out->len == from ? " (" : ", ");
+	buf_put_u64_text(out, count);
+	buf_put_byte(out, ' ');
+	buf_put_text(out, why);
+}
+
+void account_put(const struct account *a, const char *output, struct buf *out)
+{
+	size_t from;
+
+	buf_putf(out, "%llu events in, %llu out", (unsigned long long)a->events_in,
+		 (unsigned long long)a->events_out);
+	from = out->len;
+	for (unsigned why = 0; why < LOSS_END; why++)
+		put_reason(out, from, a->lost[why],
+			   why ? loss_text((enum loss)why) : "that only a newer Tacho knows");
+	put_reason(out, from, a->unknown_kind, "of a kind that only a newer Tacho knows");
+	put_reason(out, from, a->left_out, "with no place in ");
+	if (a->left_out)
+		buf_put_text(out, output);
+	if (out->len > from)
+		buf_put_byte(out, ')');
 }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* name.h - what the name of an event says. */
+#ifndef CONVERT_NAME_NAME_H
+#define CONVERT_NAME_NAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The C++ text of a mangled name, as the C++ runtime writes it.
+ *
+ * CUPTI gives kernels their mangled names, while PyTorch's profiler, Nsight and everything that
+ * looks for "ncclDevKernel" or "at::native" know the C++ text.  Any thread may ask; a name takes
+ * some milliseconds and megabytes at most, however hostile.
+ */
+
+/* To be freed by the caller; NULL: the name is not mangled, or has in it what is not read. */
+char *name_demangle(const char *name);
+
+/*
+ * What an operator of a framework computes, by its name.
+ *
+ * Names are those of PyTorch's dispatcher ("aten::addmm"), of libraries that register operators
+ * there, of autograd's functions ("AddmmBackward0") and of torch.compile's kernels
+ * ("triton_poi_fused_add_0").  Stateless; whoever asks for every event keeps the answer by name.
+ */
+
+/* "gemm", "convolution", "attention", ... or "other"; constant, never NULL. */
+const char *operator_category(const char *name);
+
+/*
+ * What a server says of a step in the annotation around it (DEFINITIONS.md 3).
+ *
+ * A request whose prompt is being read is in prefill; one that generates a token a step is in
+ * decode. Stateless.
+ */
+
+enum { SERVING_UNKNOWN = UINT32_MAX };
+struct serving_step {             /* SERVING_UNKNOWN where the annotation does not say it */
+	uint32_t batch;           /* requests, or images */
+	uint32_t padded;          /* requests with those that only fill up a graph's batch */
+	uint32_t prefill, decode; /* requests of each kind */
+	uint32_t tokens;          /* that are computed: prompts and one for each decode */
+};
+/* False: the name is none of a server's step. */
+bool serving_step_of(const char *name, struct serving_step *out);
+
+/* What kernels do, by their names. */
+
+/* clang-format off */
+#define WORK_LIST(X)                                                                               \
+	X(OTHER, "other") X(COMM, "comm") X(FILL, "fill") X(MULTI_TENSOR, "multi_tensor")          \
+	X(GEMM, "gemm") X(GEMM_UNALIGNED, "gemm_unaligned") X(GEMM_TF32, "gemm_tf32") X(GEMM_FP32, "gemm_fp32") X(CONV_FP32, "conv_fp32") X(LAYOUT, "layout")    \
+	X(SOFTMAX, "softmax") X(COPY, "copy") X(ELEMENTWISE, "elementwise") X(GRAPH, "graph")
+/* clang-format on */
+enum work {
+#define X(name, word) WORK_##name,
+	WORK_LIST(X)
+#undef X
+		WORK_COUNT,
+};
+const char *work_word(enum work work);
+enum work work_of(const char *kernel);
+
+#endif
