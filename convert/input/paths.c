@@ -5,6 +5,7 @@
 #include "convert/input/internal.h"
 #include "schemas/base/vec.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,6 @@ static const char *const trace_ends[] = { ".tacho",          ".json",       ".xp
 					  ".perfetto-trace", ".pickle",     ".pkl" };
 /* The same of names that NCCL's inspector makes: HOST-pid123.log */
 static const char inspector_end[] = ".log", inspector_part[] = "-pid";
-static const char flight_part[] = "_trace_rank_";
 static const char *const packed_ends[] = { "", ".gz", ".zst", ".xz", ".bz2", ".lz4" };
 
 struct search {
@@ -42,7 +42,8 @@ bool input_name_says_trace(const char *name)
 
 	if (name[0] == '.')
 		return false;
-	if (strstr(name, flight_part)) /* PyTorch's dumps have the rank for an ending */
+	/* PyTorch's dumps have the rank for an ending, and any name before it. */
+	if (len && isdigit((unsigned char)name[len - 1]) && !strchr(name, '.'))
 		return true;
 	for (size_t i = 0; i < sizeof(packed_ends) / sizeof(packed_ends[0]); i++) {
 		size_t packed = strlen(packed_ends[i]);

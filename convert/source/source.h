@@ -102,7 +102,7 @@ struct passed_over { /* how many files of each kind were not taken */
 #define SQLITE_OWN_ID     "Tach"
 #define SQLITE_OWN_NUMBER "0x54616368" /* the same */
 /* of one and of several, for say_passed_over() */
-#define PASSED_NO_TRACE "JSON file that is no trace", "JSON files that are no traces"
+#define PASSED_NO_TRACE "file that is no trace", "files that are no traces"
 #define PASSED_OWN                                                                                 \
 	"file that Tacho wrote: name it to read it",                                               \
 		"files that Tacho wrote: name them to read them"

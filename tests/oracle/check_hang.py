@@ -212,6 +212,47 @@ def check_jobs(tool, folder):
                f"{label}: not on the page: {page[:300]}")
 
 
+def as_gloo(dump, is_json):
+    """As PyTorch 2.9 dumps a group of gloo (looked at in dumps of a real job): the state of an entry remains "scheduled", what
+    is done is retired, the list of groups is bare, what the group completed last is late by one; in JSON it is a text."""
+    last = {}
+    for entry in dump["entries"]:
+        if entry["retired"]:
+            last[str(entry["pg_id"])] = entry["collective_seq_id"] - 1
+        entry.update(profiling_name=entry["profiling_name"].replace("nccl:", "gloo:"), state="scheduled", thread_id="140216310496128",
+                     time_discovered_started_ns=0 if is_json else None, time_discovered_completed_ns=0 if is_json else None)
+    dump["pg_config"] = {"": {"name": "", "desc": "", "ranks": "[]"}}
+    dump["pg_status"] = {group: {f"last_{word}_collective": str(seq) if is_json else seq for word in ("enqueued", "completed")}
+                         for group, seq in last.items()}
+    return dump
+
+
+def check_gloo(tool, folder):
+    """Ranks are those that have dumps; files are named as the job wants, without a word that we know."""
+    for seed, how in enumerate(("never came", "other operation", "all wait", "never came")):
+        path = os.path.join(folder, f"gloo{seed}")
+        dumps, truth = make_job(seed, how, ranks=4)
+        os.makedirs(path)
+        for rank, dump in dumps.items():
+            with open(os.path.join(path, ("trace_", "")[seed % 2] + str(rank)), "wb") as file:
+                file.write(WRITERS["JSON" if seed % 2 else "protocol 2"](as_gloo(dump, seed % 2 == 1)))
+        rows = [row for row in tool.hang(path) if row["group"] == truth["group"]]
+        expect(len(rows) == 1 and (rows[0]["seq"], rows[0]["completed_by_all"]) == (truth["seq"], truth["done"]), f"gloo, {how}: {rows}")
+        expect(len(rows) == 1 and ranks_of(rows[0]["waiting"]) == truth["waiting"], f"gloo, {how}: {rows}")
+        if how == "never came":
+            expect(len(rows) == 1 and ranks_of(rows[0]["never_came"]) == {truth["late"]}, f"gloo, {how}: {rows}")
+    # An entry of NCCL that was retired before it began may have been aborted; what its group completed is not.
+    groups, open_row = {"0": ("default_pg", [0, 1])}, ("0", 7, "all_reduce", [[4]], "Float", "scheduled", EPOCH_NS)
+    for last, is_open in ((6, True), (7, False), ("6", True), ("7", False)):
+        path = os.path.join(folder, f"retired{last}{type(last).__name__}")
+        dumps = {r: make_dump(r, groups, [open_row]) for r in (0, 1)}
+        for dump in dumps.values():
+            dump["entries"][0]["retired"] = True
+            dump["pg_status"] = {"0": {"last_completed_collective": last}}
+        write_job(path, dumps, "JSON")
+        expect(bool(tool.hang(path)) == is_open, f"retired by NCCL, last completed {last!r}")
+
+
 def check_whole(tool, folder):
     """Nothing hangs where all is done."""
     groups = {"0": ("default_pg", [0, 1])}
@@ -268,6 +309,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_jobs(tool, folder)
         check_whole(tool, folder)
+        check_gloo(tool, folder)
         check_many(tool, folder)
         check_hostile(tool, folder)
     print(f"{good} passed, {bad} failed")

@@ -61,7 +61,9 @@ void op_pack(struct buf *out, const struct rank_op *o, struct rank_op *last)
 
 bool op_unpack(const char **packed, struct rank_op *o, struct rank_op *last)
 {
-	if (!*packed || !**packed)
+	const char *begin = *packed;
+
+	if (!begin || !*begin)
 		return false;
 	o->step = last->step + (uint64_t)unzigzag(packed_take(packed));
 	o->begin_ns = last->begin_ns + (uint64_t)unzigzag(packed_take(packed));
@@ -73,7 +75,7 @@ bool op_unpack(const char **packed, struct rank_op *o, struct rank_op *last)
 	if (o->begin_ns > INT64_MAX || o->span_ns > INT64_MAX)
 		return false;
 	*last = *o;
-	return true;
+	return *packed != begin; /* or it is no such text */
 }
 
 /* ---- operations of a GPU ----------------------------------------------------------------- */

@@ -143,13 +143,13 @@ static void tree_depths(struct tree *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		struct tree_node *node = &t->nodes[i];
-		size_t depth = 0;
+		size_t depth = 0, most = t->count < TREE_DEPTH_MAX ? t->count : TREE_DEPTH_MAX;
 
-		for (const struct tree_node *n = node; n->above && depth <= t->count; depth++)
+		for (const struct tree_node *n = node; n->above && depth <= most; depth++)
 			n = n->above;
-		if (depth > TREE_DEPTH_MAX)
+		if (depth > most)
 			node->above = NULL;
-		node->depth = depth > TREE_DEPTH_MAX ? 0 : (uint32_t)depth;
+		node->depth = depth > most ? 0 : (uint32_t)depth;
 	}
 }
 

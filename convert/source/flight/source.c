@@ -25,6 +25,7 @@ enum { FRAMES_SHOWN = 4, TEXT_MOST = 4096, NEST_MOST = 8, RANK_DIGITS = 7 };
 struct flight {
 	struct import to;
 	const struct pickle_value *groups; /* pg_config */
+	const struct pickle_value *status; /* pg_status */
 	int64_t last_ns;                   /* the latest that the dump knows */
 	uint32_t process;
 	uint64_t damaged;
@@ -155,8 +156,38 @@ static enum status take_track(struct flight *f, const char *group, const char *a
 	return ST_OK;
 }
 
+static int64_t number_of_entry(const struct pickle_value *entry)
+{
+	bool is_p2p = pickle_int(pickle_get(entry, "is_p2p"), 0) != 0;
+
+	return pickle_int(pickle_get(entry, is_p2p ? "p2p_seq_id" : "collective_seq_id"), 0);
+}
+
+/*
+ * Gloo has no events to ask, so the state of its entries remains "scheduled": that they were
+ * retired, and the number of the group's last that was completed, say more.  An entry of NCCL that
+ * was retired may have been aborted.
+ */
+static bool entry_is_done(const struct flight *f, const struct pickle_value *entry)
+{
+	bool is_nccl = !strncmp(pickle_text(pickle_get(entry, "profiling_name"), ""), "nccl:", 5);
+	const struct pickle_value *last;
+	char group[24];
+
+	if (!strcmp(pickle_text(pickle_get(entry, "state"), ""), "completed") ||
+	    (pickle_int(pickle_get(entry, "retired"), 0) && !is_nccl))
+		return true;
+	snprintf(group, sizeof(group), "%lld",
+		 (long long)pickle_int(pickle_get(entry, "pg_id"), -1));
+	last = pickle_get(pickle_get(f->status, group), "last_completed_collective");
+	return !pickle_int(pickle_get(entry, "is_p2p"), 0) && /* in JSON it is a text */
+	       pickle_int(last, strtoll(pickle_text(last, "-1"), NULL, 10)) >=
+		       number_of_entry(entry);
+}
+
 static enum status put_entry(struct flight *f, const struct pickle_value *entry,
-			     const struct pickle_value *pair, struct event *e, struct error *err)
+			     const struct pickle_value *pair, bool is_done, struct event *e,
+			     struct error *err)
 {
 	bool is_p2p = pickle_int(pickle_get(entry, "is_p2p"), 0) != 0;
 	const char *name = pickle_text(pickle_get(entry, "profiling_name"), "");
@@ -170,7 +201,8 @@ static enum status put_entry(struct flight *f, const struct pickle_value *entry,
 	TRY(put_value(f, "group_name", pair->items[0], err));
 	TRY(put_value(f, "group_description", pair->items[1], err));
 	TRY(put_value(f, "group_ranks", pickle_get(group, "ranks"), err));
-	TRY(put_value(f, "state", pickle_get(entry, "state"), err));
+	TRY(is_done ? import_text(&f->to, "state", "completed", 9, err)
+		    : put_value(f, "state", pickle_get(entry, "state"), err));
 	TRY(put_value(f, "in_sizes", pickle_get(entry, "input_sizes"), err));
 	TRY(put_value(f, "out_sizes", pickle_get(entry, "output_sizes"), err));
 	TRY(put_value(f, "in_types", pickle_get(entry, "input_dtypes"), err));
@@ -181,10 +213,7 @@ static enum status put_entry(struct flight *f, const struct pickle_value *entry,
 	TRY(put_frames(f, pickle_get(entry, "frames"), err));
 	if (started > 0)
 		TRY(put_number(f, "started_ns", started, true, err));
-	return put_number(
-		f, "collective_seq",
-		pickle_int(pickle_get(entry, is_p2p ? "p2p_seq_id" : "collective_seq_id"), 0), true,
-		err);
+	return put_number(f, "collective_seq", number_of_entry(entry), true, err);
 }
 
 static enum status take_entry(struct flight *f, const struct pickle_value *entry, struct error *err)
@@ -192,7 +221,7 @@ static enum status take_entry(struct flight *f, const struct pickle_value *entry
 	const struct pickle_value *pair = pickle_get(entry, "process_group");
 	int64_t begin = pickle_int(pickle_get(entry, "time_created_ns"), -1);
 	int64_t end = pickle_int(pickle_get(entry, "time_discovered_completed_ns"), 0);
-	bool is_done = !strcmp(pickle_text(pickle_get(entry, "state"), ""), "completed");
+	bool is_done = entry_is_done(f, entry);
 	struct event e = { .kind = KIND_RANGE, .subkind = RANGE_OTHER };
 
 	if (pickle_count(pair) != 2 || pair->type != PICKLE_LIST || begin < 0 ||
@@ -211,7 +240,7 @@ static enum status take_entry(struct flight *f, const struct pickle_value *entry
 	}
 	TRY(take_track(f, pickle_text(pair->items[0], ""), pickle_text(pair->items[1], ""),
 		       pickle_int(pickle_get(entry, "pg_id"), 0), &e, err));
-	TRY(put_entry(f, entry, pair, &e, err));
+	TRY(put_entry(f, entry, pair, is_done, &e, err));
 	TRY(import_schema(&f->to, &e, err));
 	return import_put(&f->to, &e, err);
 }
@@ -266,6 +295,7 @@ static enum status take_dump(struct flight *f, const struct error *fault,
 	const struct pickle_value *entries = pickle_get(root, "entries");
 
 	f->groups = pickle_get(root, "pg_config");
+	f->status = pickle_get(root, "pg_status");
 	if (!entries || entries->type != PICKLE_LIST)
 		return fail(err, ST_FORMAT, 0,
 			    "a dump of PyTorch's Flight Recorder without entries");
