@@ -8,8 +8,7 @@
  * pull that ended it.  What hosts did is kept as long as a gap may still need it; past a ceiling
  * the oldest is forgotten, and time that had needed it is `unknown` and counted.
  */
-#ifndef ANALYZE_CAUSE_CAUSE_H
-#define ANALYZE_CAUSE_CAUSE_H
+#pragma once
 
 #include "analyze/timeline/sweep.h"
 
@@ -92,5 +91,3 @@ enum call_class causes_call_class(struct causes *c, uint32_t name);
 enum call_class causes_class_of(struct causes *c, const struct event *call);
 /* Of an overhead record: CAUSE_PROFILER, CAUSE_COMPILE, or CAUSE_COUNT for neither. */
 enum cause cause_overhead(const char *name);
-
-#endif

@@ -3,8 +3,7 @@
  * internal.h - what cause.c (what threads do, gaps that wait) and cause/walk.c (one gap) share.
  * Nobody else includes it.
  */
-#ifndef ANALYZE_CAUSE_INTERNAL_H
-#define ANALYZE_CAUSE_INTERNAL_H
+#pragma once
 
 #include "analyze/cause/cause.h"
 #include "analyze/cause/threads.h"
@@ -75,5 +74,3 @@ static inline struct cause_thread *cause_thread(const struct causes *c, uint32_t
 /* Splits `gap` into idle segments; all that it needs of the process is final, or never will be. */
 enum status cause_walk(struct causes *c, struct cause_process *p, const struct idle_gap *gap,
 		       struct error *err);
-
-#endif

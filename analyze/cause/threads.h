@@ -11,8 +11,7 @@
  * The first finds its start by the greatest end so far, the second by links to the last one before
  * that ends later, so neither assumes that anything nests.
  */
-#ifndef ANALYZE_CAUSE_THREADS_H
-#define ANALYZE_CAUSE_THREADS_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -96,5 +95,3 @@ const struct asked_call *asked_find(struct asked *a, uint64_t after_ns, uint64_t
 
 enum status frames_put(struct frames *f, const struct call_frame *one, struct error *err);
 uint32_t frames_find(const struct frames *f, uint64_t begin_ns, uint64_t correlation);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * internal.h - what the parts of tacho-analyze's command line share.
  */
-#ifndef ANALYZE_CLI_INTERNAL_H
-#define ANALYZE_CLI_INTERNAL_H
+#pragma once
 
 #include "analyze/engine/engine.h"
 #include "analyze/engine/report.h"
@@ -147,5 +146,3 @@ cJSON *mcp_tools_list(void);
  * such tool, or an argument is missing or of a wrong type, and *text says which. */
 bool mcp_tools_call(struct mcp_tools *t, const char *name, const cJSON *arguments, struct buf *text,
 		    bool *failed);
-
-#endif

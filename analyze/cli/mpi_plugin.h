@@ -6,8 +6,7 @@
  *
  * Every function returns 0, or not when MPI failed.  One thread.
  */
-#ifndef ANALYZE_CLI_MPI_PLUGIN_H
-#define ANALYZE_CLI_MPI_PLUGIN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ struct mpi_plug {
 };
 #define MPI_PLUG_NAME "tacho_mpi_plug_1"
 extern const struct mpi_plug tacho_mpi_plug_1;
-
-#endif

@@ -4,8 +4,7 @@
  *
  * One thread.  What it makes is a set of tables, complete up to where the input could be read.
  */
-#ifndef ANALYZE_ENGINE_ACCUMULATE_H
-#define ANALYZE_ENGINE_ACCUMULATE_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -34,5 +33,3 @@ const struct table_type **acc_tables(const struct report_type *const *reports);
  */
 enum status acc_run(struct tables *into, struct trace *trace, const struct pipeline *p,
 		    const struct acc_request *how, bool *source_failed, struct error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * The same inputs give the same tables at any number of threads.  An input that cannot be read
  * does not end the run: what was readable of it is in the tables, why it ended in its outcome.
  */
-#ifndef ANALYZE_ENGINE_ENGINE_H
-#define ANALYZE_ENGINE_ENGINE_H
+#pragma once
 
 #include "analyze/engine/result.h"
 
@@ -46,5 +45,3 @@ bool engine_is_filtered(const struct filter *filter);
  */
 enum status engine_run(struct tables **out, const struct engine_request *how,
 		       struct engine_outcome *outcomes, struct error *err);
-
-#endif

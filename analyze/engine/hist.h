@@ -7,8 +7,7 @@
  * quantile is off by at most half a bucket: 0.8 %.  What a histogram holds depends only on which
  * values went in, never on their order or on how they were spread over partial histograms.
  */
-#ifndef ANALYZE_ENGINE_HIST_H
-#define ANALYZE_ENGINE_HIST_H
+#pragma once
 
 #include "schemas/base/buf.h"
 
@@ -34,5 +33,3 @@ uint64_t hist_count(const struct hist *h);
 uint64_t hist_at(const struct hist *h, uint64_t rank);
 /* Of an even count: the mean of the middle two, rounded down. */
 uint64_t hist_median(const struct hist *h);
-
-#endif

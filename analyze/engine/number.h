@@ -5,8 +5,7 @@
  * `–` is exactly nothing, `<0.1` is something that rounds to nothing; a column has one unit and
  * one number of decimals.  Each function writes to `out` and returns it.
  */
-#ifndef ANALYZE_ENGINE_NUMBER_H
-#define ANALYZE_ENGINE_NUMBER_H
+#pragma once
 
 #include <stdint.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ char *bytes_text(char out[NUMBER_TEXT], double bytes);
  */
 void percents(const double *parts, size_t count, double whole, size_t rest, int *tenths);
 char *percent_text(char out[NUMBER_TEXT], int tenths);
-
-#endif

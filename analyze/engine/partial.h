@@ -15,8 +15,7 @@
  * Every report's tables are in it, so that --merge can print any.  A new column or table needs no
  * new version; a change of meaning does.
  */
-#ifndef ANALYZE_ENGINE_PARTIAL_H
-#define ANALYZE_ENGINE_PARTIAL_H
+#pragma once
 
 #include "analyze/engine/result.h"
 #include "schemas/base/buf.h"
@@ -33,5 +32,3 @@ enum status engine_partial_put(const struct engine_result *r, const char *settin
  */
 enum status engine_partial_take(struct engine_result *r, const void *bytes, size_t len,
 				size_t ceiling, const char **settings, struct error *err);
-
-#endif

@@ -17,8 +17,7 @@
  * X(NAME) to report_list.h; copies.c is the shortest of those that are there, and CONTRIBUTING.md
  * says what else a report needs.  To add a format: see format.h.
  */
-#ifndef ANALYZE_ENGINE_REPORT_H
-#define ANALYZE_ENGINE_REPORT_H
+#pragma once
 
 #include "analyze/cause/cause.h"
 #include "analyze/timeline/sweep.h" /* and with it event, trace, step, link */
@@ -194,5 +193,3 @@ double percent_of(uint64_t part, uint64_t whole);
  * in the first `keys` columns, into column `share`.
  */
 void finish_shares(struct tables *all, const char *table, size_t keys, size_t part, size_t share);
-
-#endif

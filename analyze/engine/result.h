@@ -6,8 +6,7 @@
  * Results of disjoint inputs merge in any grouping and order to the same tables, and so finish to
  * the same bytes as one run over all of them.  Not thread-safe; the engine has a lock.
  */
-#ifndef ANALYZE_ENGINE_RESULT_H
-#define ANALYZE_ENGINE_RESULT_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -61,5 +60,3 @@ enum status engine_result_merge(struct engine_result *into, struct engine_result
  * and nothing that a filter left are errors.
  */
 enum status engine_result_finish(struct engine_result *r, bool is_filtered, struct error *err);
-
-#endif

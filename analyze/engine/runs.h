@@ -8,8 +8,7 @@
  * of a process of that run, and one of the two had ended before the other began.  The same holds
  * for processes of one host of which one has no rank, where no id is known.
  */
-#ifndef ANALYZE_ENGINE_RUNS_H
-#define ANALYZE_ENGINE_RUNS_H
+#pragma once
 
 #include "analyze/engine/result.h"
 
@@ -34,5 +33,3 @@ void runs_release(struct runs *r);
 /* The table: shown only where there are several. */
 extern const struct table_type table_runs;
 enum status runs_put(const struct runs *r, size_t number, struct tables *tables, struct error *err);
-
-#endif

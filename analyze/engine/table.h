@@ -16,8 +16,7 @@
  * A set of tables belongs to one thread.  Texts are copied in, each once, and stay valid until
  * tables_free(); all memory but histograms is one arena with a ceiling.
  */
-#ifndef ANALYZE_ENGINE_TABLE_H
-#define ANALYZE_ENGINE_TABLE_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -187,5 +186,3 @@ void table_clear(struct table *t);
 /* Both of the same type, or types.  DERIVED columns of `into` are left as they are. */
 enum status table_merge(struct table *into, struct table *from, struct error *err);
 enum status tables_merge(struct tables *into, struct tables *from, struct error *err);
-
-#endif

@@ -18,8 +18,7 @@
  *
  * One thread.
  */
-#ifndef ANALYZE_ENGINE_TABLE_PARTIAL_H
-#define ANALYZE_ENGINE_TABLE_PARTIAL_H
+#pragma once
 
 #include "analyze/engine/table.h"
 #include "schemas/base/buf.h"
@@ -56,5 +55,3 @@ enum status partial_take_text(struct partial_reader *r, const char **text, struc
 /* Combined with what is there; every table of r->tables has to come. */
 enum status partial_take_tables(struct partial_reader *r, struct error *err);
 void partial_reader_release(struct partial_reader *r);
-
-#endif

@@ -6,8 +6,7 @@
  * is titled, or as TABLE.COLUMN), a table, a cause, a phase, a rule of findings, a check.  One
  * name may be several; all are explained.
  */
-#ifndef ANALYZE_EXPLAIN_EXPLAIN_H
-#define ANALYZE_EXPLAIN_EXPLAIN_H
+#pragma once
 
 #include "analyze/report/evidence.h"
 #include "analyze/findings/rule.h"
@@ -52,5 +51,3 @@ enum status explain_put(const struct figure *figures, size_t count, struct table
 void explain_input(struct blocks *b, const struct figure *f, struct tables *tables, unsigned width);
 enum { EXPLAIN_LABEL_AT = 2, EXPLAIN_TEXT_AT = 13 /* where lines of the page begin */ };
 struct block_words *explain_line(struct blocks *b, const char *label, const char *text);
-
-#endif

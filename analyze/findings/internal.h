@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - what findings say of a place and of replays. */
-#ifndef ANALYZE_FINDINGS_INTERNAL_H
-#define ANALYZE_FINDINGS_INTERNAL_H
+#pragma once
 
 #include "analyze/engine/report.h"
 #include "analyze/findings/rule.h"
@@ -46,5 +45,3 @@ enum status replayed_ask(struct replayed *r, const char *const *edits, size_t co
 struct replay_answer replayed_answer(const struct replayed *r, const char *edits);
 /* The step as it is; 0: nothing is replayed. */
 double replayed_baseline(const struct replayed *r);
-
-#endif

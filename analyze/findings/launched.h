@@ -5,8 +5,7 @@
  * GPU work comes long after the operator that launched it, so ranges of each host thread are kept
  * until then, of each thread the latest.
  */
-#ifndef ANALYZE_FINDINGS_LAUNCHED_H
-#define ANALYZE_FINDINGS_LAUNCHED_H
+#pragma once
 
 #include "convert/stage/context/context.h"
 #include "schemas/model/event.h"
@@ -25,5 +24,3 @@ void launched_copy(struct launched *l, uint32_t process, const struct event *cop
 		   const struct launch *launch);
 /* Whether FSDP launches most of what a process copies to its GPUs. */
 bool launched_offloads(const struct launched *l, uint32_t process);
-
-#endif

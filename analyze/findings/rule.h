@@ -10,8 +10,7 @@
  * (memory, steps, ranks) or health.c (clocks and links), with the family of the verdict that it
  * belongs to; its labelled trace in tests/oracle/labelled_findings.py.
  */
-#ifndef ANALYZE_FINDINGS_RULE_H
-#define ANALYZE_FINDINGS_RULE_H
+#pragma once
 
 #include "analyze/engine/number.h"
 #include "analyze/engine/report.h"
@@ -247,4 +246,3 @@ const char *span_text(char out[SPAN_TEXT], double ns);
 const char *round_text(char out[NUMBER_TEXT], double count); /* "1,140" */
 enum { MANY_TEXT = 64 };
 const char *many_text(char out[MANY_TEXT], double count, const char *one);
-#endif

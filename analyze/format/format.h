@@ -8,8 +8,7 @@
  * To add a format: write NAME/NAME.c that exports `const struct format_type format_NAME`, add
  * X(NAME) to FORMAT_LIST below.
  */
-#ifndef ANALYZE_FORMAT_FORMAT_H
-#define ANALYZE_FORMAT_FORMAT_H
+#pragma once
 
 #include "analyze/engine/report.h"
 #include "schemas/base/buf.h"
@@ -92,5 +91,3 @@ struct out;
 /* All of type->part, each begun as a file of `folder`, which is not committed. */
 enum status format_parts_write(const struct format_type *type, const struct format_request *how,
 			       struct out *folder, struct error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of an operator as its model reads them. */
-#ifndef ANALYZE_MODEL_INTERNAL_H
-#define ANALYZE_MODEL_INTERNAL_H
+#pragma once
 
 #include "analyze/model/model.h"
 
@@ -55,5 +54,3 @@ enum product_flag { B_IS_ROWS = 1, IS_SCALED = 2, IS_PACKED = 4 };
 enum attention_flag { HEADS_LAST = 1, ALIGNS_END = 2, IS_MASK_NUMBER = 4 };
 enum each_flag { MAKES_BOOL = 1, WRITES_ONLY = 2 };
 enum norm_flag { BY_SHAPE = 1, ADDS_RESIDUAL = 2 };
-
-#endif

@@ -6,8 +6,7 @@
  * Bytes are the least that an operator without any cache or fusion reads and writes: each input
  * once, each result once.  Stateless; any thread may ask.
  */
-#ifndef ANALYZE_MODEL_MODEL_H
-#define ANALYZE_MODEL_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ bool model_is_step(const char *text);
 
 /* For tests and help: the rows of the table, NULL past the end; *source says where it is from. */
 const char *model_row(size_t index, const char **family, const char **source);
-
-#endif

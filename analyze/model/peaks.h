@@ -5,8 +5,7 @@
  * Rates are dense, in TFLOP/s (INT8: TOP/s), as FP32 is accumulated.  Per device as traces know it:
  * a die of an MI250 is a device.
  */
-#ifndef ANALYZE_MODEL_PEAKS_H
-#define ANALYZE_MODEL_PEAKS_H
+#pragma once
 
 #include "analyze/model/model.h"
 #include "schemas/base/status.h"
@@ -46,5 +45,3 @@ enum status peaks_load(struct peaks_file **out, const char *text, size_t len, st
 void peaks_free(struct peaks_file *file); /* accepts NULL */
 /* Rows of the table for tests; NULL past the end. */
 const struct peaks *peaks_row(size_t index, const char **pattern);
-
-#endif

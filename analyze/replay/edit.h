@@ -24,8 +24,7 @@
  * Edits of a set are written with commas between and apply together.  Factors multiply.  Sets are
  * replayed side by side, each against the run as it was.
  */
-#ifndef ANALYZE_REPLAY_EDIT_H
-#define ANALYZE_REPLAY_EDIT_H
+#pragma once
 
 #include "analyze/replay/replay.h"
 #include "convert/name/rules.h"
@@ -87,5 +86,3 @@ bool edit_overlaps(const struct edit_set *set);
 bool edit_is_graph(const struct edit_set *set);
 /* cause:sync=0, cause:blocking_copy=0 */
 bool edit_drops_waits(const struct edit_set *set, unsigned activity);
-
-#endif

@@ -3,8 +3,7 @@
  * internal.h - the state of a replay: replay.c moves it on with each point, state.c makes it, frees
  * it and keeps the factors of the edits.
  */
-#ifndef ANALYZE_REPLAY_INTERNAL_H
-#define ANALYZE_REPLAY_INTERNAL_H
+#pragma once
 
 #include "analyze/replay/replay.h"
 #include "schemas/base/heap.h"
@@ -102,5 +101,3 @@ struct replay {
 enum status instant_new(const struct replay *r, struct instant *out, struct error *err);
 /* `states` factors, the first is 1; NULL: no memory. */
 const double *factors_of(struct replay *r, uint32_t kind, struct error *err);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * The memory is the job's and freed with job_release(); one thread.
  */
-#ifndef ANALYZE_REPLAY_JOB_H
-#define ANALYZE_REPLAY_JOB_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -77,5 +76,3 @@ enum status job_prepare(struct job *j, struct error *err);
 enum status job_run(struct job *j, const struct job_state *states, size_t count, double *out,
 		    struct error *err);
 void job_release(struct job *j);
-
-#endif

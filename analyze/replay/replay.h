@@ -22,8 +22,7 @@
  *
  * One replay belongs to one process of the trace and to one thread of ours.
  */
-#ifndef ANALYZE_REPLAY_REPLAY_H
-#define ANALYZE_REPLAY_REPLAY_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -114,5 +113,3 @@ size_t replay_lengths(const struct replay *r, const struct replay_step *steps, s
 		      unsigned state, bool is_graph, uint64_t *out, uint64_t *changed_ns);
 /* State 0 gave back every measured time. */
 bool replay_is_exact(const struct replay *r);
-
-#endif

@@ -3,8 +3,7 @@
  * cells.h - GPU time by the step and phase of the launch (DEFINITIONS.md 5), for the report
  * `phases`.  Sums over all steps always, rows per step only with --per-step.
  */
-#ifndef ANALYZE_REPORT_CELLS_H
-#define ANALYZE_REPORT_CELLS_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -36,5 +35,3 @@ const char *cells_phase_name(const struct accumulator *f, unsigned phase);
 /* Over the GPUs of a process. */
 void cells_sum(const struct accumulator *f, uint32_t process, unsigned phase,
 	       uint64_t ns[CLASS_COUNT]);
-
-#endif

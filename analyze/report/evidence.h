@@ -6,8 +6,7 @@
  * Selections are words: those of EVIDENCE_LIST, "cause:NAME" and "phase:NAME" (what the step thread
  * did), "work:PHASE" (GPU work launched in a phase).
  */
-#ifndef ANALYZE_REPORT_EVIDENCE_H
-#define ANALYZE_REPORT_EVIDENCE_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -59,5 +58,3 @@ enum { EVIDENCE_KEPT = 10 };
 	X(EVIDENCE_IN_STEP, "step", NULL, U64, MIN, "of its launch; null: outside any")
 enum { EVIDENCE_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_evidence;
-
-#endif

@@ -7,8 +7,7 @@
  * sample has the level that was carried into it.  Everything is bounded: GAUGE_LIVE allocations
  * are followed by address, what is beyond has no owner.
  */
-#ifndef ANALYZE_REPORT_GAUGE_H
-#define ANALYZE_REPORT_GAUGE_H
+#pragma once
 
 #include "schemas/base/map.h"
 
@@ -77,5 +76,3 @@ enum status gauge_take(struct gauge *g, uint64_t address, uint64_t bytes, uint32
 void gauge_give(struct gauge *g, uint64_t address);
 /* No more comes: steps up to `step_count` have the last level. */
 enum status gauge_end(struct gauge *g, size_t step_count, struct error *err);
-
-#endif

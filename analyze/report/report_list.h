@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_list.h - the registry of reports that can be asked for, in the order of --help. */
-#ifndef ANALYZE_REPORT_REPORT_LIST_H
-#define ANALYZE_REPORT_REPORT_LIST_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -28,5 +27,3 @@ const struct report_type *report_find(const char *name, size_t len); /* NULL: th
 /* Tables that JSON and csv show, each once, those of every run first; returns how many. */
 enum { REPORT_TABLES_MAX = 256 };
 size_t report_tables(const struct table_type *out[REPORT_TABLES_MAX]);
-
-#endif

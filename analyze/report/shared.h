@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared.h - what a report has for other reports, for findings and for --diff. */
-#ifndef ANALYZE_REPORT_SHARED_H
-#define ANALYZE_REPORT_SHARED_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -102,5 +101,3 @@ struct waiting {
 	uint64_t times_last;
 };
 struct waiting waiting_of(struct tables *all);
-
-#endif

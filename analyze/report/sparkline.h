@@ -11,8 +11,7 @@
  * the GPU the shares of four classes, each a character from '0' (nothing) to '0' + SPARKLINE_SHARE
  * (all).
  */
-#ifndef ANALYZE_REPORT_SPARKLINE_H
-#define ANALYZE_REPORT_SPARKLINE_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -48,5 +47,3 @@ enum status sparklines_segment(struct sparklines *s, const struct step_list *ste
 /* No more comes. */
 enum status sparklines_end(struct sparklines *s, const struct step_list *steps, struct error *err);
 void sparklines_release(struct sparklines *s);
-
-#endif

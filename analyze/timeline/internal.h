@@ -3,8 +3,7 @@
  * internal.h - what sweep.c (windows, host), sweep/gpu.c (running work) and sweep/host.c (what
  * the host did meanwhile) share.  Nobody else includes it.
  */
-#ifndef ANALYZE_TIMELINE_INTERNAL_H
-#define ANALYZE_TIMELINE_INTERNAL_H
+#pragma once
 
 #include "analyze/timeline/sweep.h"
 
@@ -164,5 +163,3 @@ static inline void host_release(struct host *h)
 	sums_release(&h->wall, &h->held);
 	sums_release(&h->early, &h->early_held);
 }
-
-#endif

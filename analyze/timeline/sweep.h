@@ -18,8 +18,7 @@
  *
  * State is bounded: GPU work still running, busy and phase intervals that wait for each other.
  */
-#ifndef ANALYZE_TIMELINE_SWEEP_H
-#define ANALYZE_TIMELINE_SWEEP_H
+#pragma once
 
 #include "convert/name/rules.h"
 #include "convert/stage/context/context.h"
@@ -141,5 +140,3 @@ bool sweep_communicates(struct sweep *s, uint32_t name);
 enum gpu_class sweep_class(struct sweep *s, const struct event *work);
 /* The GPU of a track, by index, NO_ID: it has done nothing yet. */
 uint32_t sweep_gpu_of(const struct sweep *s, uint32_t track);
-
-#endif

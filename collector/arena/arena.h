@@ -15,8 +15,7 @@
  * the kernel wipes in children, says whose the arena is.  The child of fork() makes an arena of its
  * own when it needs one; a child that pthread_atfork() knows nothing of stays without.
  */
-#ifndef COLLECTOR_ARENA_ARENA_H
-#define COLLECTOR_ARENA_ARENA_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -141,5 +140,3 @@ bool arena_open_pages(uint64_t offset, size_t bytes);
 
 /* Zeroed pages of this process alone, which are zero again in any child; NULL: no memory. */
 void *arena_private(size_t bytes);
-
-#endif

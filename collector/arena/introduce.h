@@ -8,8 +8,7 @@
  * Nothing is answered and nothing waits: where the recorder cannot be reached, or is busy, the
  * program goes on without it.
  */
-#ifndef COLLECTOR_ARENA_INTRODUCE_H
-#define COLLECTOR_ARENA_INTRODUCE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/socket.h>
@@ -26,5 +25,3 @@ struct introduction {
 socklen_t introduce_address(const char *name, struct sockaddr_un *out);
 /* Introduces every arena of this process to the recorder with this name, which is copied. */
 void introduce_to(const char *name);
-
-#endif

@@ -6,8 +6,7 @@
  * handler of the program forks, exits or jumps away over a holder, and no cancellation leaves the
  * mutex locked for ever.  It costs two system calls, and is not for what happens at each event.
  */
-#ifndef COLLECTOR_ARENA_LOCK_H
-#define COLLECTOR_ARENA_LOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -40,5 +39,3 @@ static inline void lock_release_word(_Atomic uint32_t *word)
 bool lock_take_until(struct lock *l, const struct timespec *until);
 void lock_take(struct lock *l);
 void lock_release(struct lock *l);
-
-#endif

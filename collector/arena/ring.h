@@ -20,8 +20,7 @@
  * A record may take more than one slot: the bytes of its tail are in the slots behind it, each of
  * which is committed too, so that the reader finds the next record behind any hole.
  */
-#ifndef COLLECTOR_ARENA_RING_H
-#define COLLECTOR_ARENA_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -173,5 +172,3 @@ static inline bool ring_is_done(const struct ring *r)
 	return atomic_load_explicit(&r->head, memory_order_relaxed) ==
 	       atomic_load_explicit(&r->tail, memory_order_acquire);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * child of fork() reads its parent's until it adds a text, and then has its own with the same ids.
  * When the table is full, or there is no memory for one, the id is 0.
  */
-#ifndef COLLECTOR_ARENA_TEXTS_H
-#define COLLECTOR_ARENA_TEXTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ uint32_t name_count(void);
 /* To be called before and after fork(), in both processes, so that no thread is adding a text. */
 void names_before_fork(void);
 void names_after_fork(void);
-
-#endif

@@ -7,8 +7,7 @@
  * from file and command line and turns it into variables with config_export().  Constant after
  * start, any thread may read it.
  */
-#ifndef COLLECTOR_CONFIG_CONFIG_H
-#define COLLECTOR_CONFIG_CONFIG_H
+#pragma once
 
 #include "collector/config/preset.h"
 #include "collector/schedule/trigger.h"
@@ -185,5 +184,3 @@ void command_read(struct buf *out);
 bool command_is_worker(void);
 /* The same of a command line, words as above. */
 bool command_names_worker(const char *args, size_t len);
-
-#endif

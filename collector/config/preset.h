@@ -12,8 +12,7 @@
  *
  * To add a key, add a row to PRESET_KEYS; to add a preset, add a row to PRESETS.
  */
-#ifndef COLLECTOR_CONFIG_PRESET_H
-#define COLLECTOR_CONFIG_PRESET_H
+#pragma once
 
 #include "schemas/base/option.h"
 
@@ -120,5 +119,3 @@ enum status preset_make(const struct preset *p, preset_make_fn make, void *arg, 
 bool preset_asks_window(const struct preset *p);
 /* What a key does, in a line; returns its name. */
 const char *preset_explain(unsigned key, char *text, size_t cap);
-
-#endif

@@ -9,8 +9,7 @@
  * there is no file to clean up.  The peer must be the same user, or root.  A client that sends
  * nothing, or nonsense, delays nobody: it is dropped after a second, or when many others wait.
  */
-#ifndef COLLECTOR_CONTROL_CONTROL_H
-#define COLLECTOR_CONTROL_CONTROL_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -51,5 +50,3 @@ void control_forked(void);
  */
 enum status control_ask(int pid, const char *what, char reply[CONTROL_REPLY + 1],
 			struct error *err);
-
-#endif

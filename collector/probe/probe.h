@@ -20,8 +20,7 @@
  * To add a probe: write NAME/probe.c with `const struct probe_type probe_NAME`, add X(NAME) to
  * PROBE_LIST, its records to schemas/model/records.def and its fault rows to tests/collector/.
  */
-#ifndef COLLECTOR_PROBE_PROBE_H
-#define COLLECTOR_PROBE_PROBE_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -98,5 +97,3 @@ PROBE_LIST(X)
 #undef X
 
 extern const struct probe_type *const probe_types[]; /* ends with NULL */
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Writer thread only.
  */
-#ifndef COLLECTOR_PROBE_ROWS_H
-#define COLLECTOR_PROBE_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ struct ring_record;
  */
 uint32_t *desc_cache_find(struct desc_cache *c, const struct writer *w, uint32_t track,
 			  const struct ring_record *r, uint64_t word);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - the parts of tacho-record. */
-#ifndef COLLECTOR_RECORD_INTERNAL_H
-#define COLLECTOR_RECORD_INTERNAL_H
+#pragma once
 
 #include "collector/session/seen.h"
 #include "schemas/base/option.h"
@@ -147,5 +146,3 @@ void record_doctor(const struct config *c, const char *library, struct buf *out)
 
 /* Appends a line for each, without what is in front of and behind it. */
 void warn_of_options(const struct config *c, struct buf *out);
-
-#endif

@@ -21,8 +21,7 @@
  *its own, so that no signal to the job's group reaches it.  It ends when tacho-record is gone and
  *no introduced process is left.
  */
-#ifndef COLLECTOR_RECORDER_RECORDER_H
-#define COLLECTOR_RECORDER_RECORDER_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -91,5 +90,3 @@ enum recorder_end { RECORDER_DONE, RECORDER_BROKEN, RECORDER_LET_GO };
 enum recorder_end recorder_live(const struct recorded *r);
 /* Makes a log of what the dead process has left; false: nothing could be read. */
 bool recorder_take_left(const struct recorded *dead);
-
-#endif

@@ -9,8 +9,7 @@
  * them, whose place it takes.  Slow steps that do not fire are counted.  Hangs are silent for a
  * while after a hang only.  Requests by signal or command are always honoured.
  */
-#ifndef COLLECTOR_SCHEDULE_TRIGGER_H
-#define COLLECTOR_SCHEDULE_TRIGGER_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -89,5 +88,3 @@ bool trigger_hang(struct trigger *t, uint64_t step, uint64_t since_ns, uint64_t 
  * stops the program whatever it does, or says that the program is at fault.
  */
 enum status signal_parse(const char *text, size_t len, int *out, struct error *err);
-
-#endif

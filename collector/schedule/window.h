@@ -15,8 +15,7 @@
  * To add a trigger, add an input here and a row of the parser (window_spec.c).  To add another name
  * for one of these schedules, add a row to preset.h.
  */
-#ifndef COLLECTOR_SCHEDULE_WINDOW_H
-#define COLLECTOR_SCHEDULE_WINDOW_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -104,5 +103,3 @@ uint64_t window_next_ns(const struct window_machine *w);
 bool window_waits_for_wall(const struct window_machine *w);
 /* IDLE for good, unless START is fed. */
 bool window_is_done(const struct window_machine *w);
-
-#endif

@@ -13,8 +13,7 @@
  * State is static, because a process has one clock.  tick_calibrate() and tick_to_ns() are for one
  * thread at a time.
  */
-#ifndef COLLECTOR_SESSION_CLOCK_H
-#define COLLECTOR_SESSION_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ double tick_cost_ns(void);
 uint64_t tick_base_ns(void);
 /* Ticks per second, by the calibration so far.  Any thread after tick_init(). */
 double tick_per_second(void);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * All of it is under session_enter(), except where a field is atomic.
  */
-#ifndef COLLECTOR_SESSION_INTERNAL_H
-#define COLLECTOR_SESSION_INTERNAL_H
+#pragma once
 
 #include "collector/arena/lock.h"
 #include "collector/session/session.h"
@@ -103,5 +102,3 @@ void session_publish_window(void);
 bool session_quit(uint64_t limit_ns);
 /* The destructor of session.key. */
 void session_thread_ends(void *thread_state);
-
-#endif

@@ -3,8 +3,7 @@
  * seen.h - one page that tacho-record shares with the processes it records, so that it can say why
  * nothing was recorded.  They open it by the path in TACHO_SEEN, /proc/PID/fd/N, when they begin.
  */
-#ifndef COLLECTOR_SESSION_SEEN_H
-#define COLLECTOR_SESSION_SEEN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ void seen_add_steps(uint64_t steps);
 void seen_add_refused(void);
 /* A slow step was not saved. */
 void seen_add_slow(uint64_t step, uint64_t took_ns);
-
-#endif

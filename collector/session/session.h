@@ -19,8 +19,7 @@
  * The writer starts when the program makes its first event while a window can come.  A process
  * without events (a shell, a data-loader worker) has neither writer nor file.
  */
-#ifndef COLLECTOR_SESSION_SESSION_H
-#define COLLECTOR_SESSION_SESSION_H
+#pragma once
 
 #include "collector/config/config.h"
 #include "collector/session/thread_state.h"
@@ -227,5 +226,3 @@ void session_close_threads(uint64_t window, thread_put_fn put, void *arg);
 /* Sums over all threads, for tacho_total(). */
 void session_total(uint32_t name, uint64_t *count, uint64_t *ticks);
 void session_reset_totals(void);
-
-#endif

@@ -14,8 +14,7 @@
  * tacho-record, which tells the recorder by its socket.  Handlers only count, and wake the writer,
  * which asks here what came.
  */
-#ifndef COLLECTOR_SESSION_SIGNALS_H
-#define COLLECTOR_SESSION_SIGNALS_H
+#pragma once
 
 #include "collector/schedule/trigger.h"
 
@@ -52,5 +51,3 @@ void death_go_on(void);
 void trigger_ask(enum trigger_kind kind);
 /* What was asked for since the last call.  Writer thread. */
 enum trigger_kind trigger_asked(void);
-
-#endif

@@ -5,8 +5,7 @@
  * The thread with most steps is measured.  The first steps of a run and those of a warmup are left
  * out.  Writer thread only.
  */
-#ifndef COLLECTOR_SESSION_STEP_COST_H
-#define COLLECTOR_SESSION_STEP_COST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void step_cost_begin(struct step_cost *s, struct thread_state *threads, uint64_t
 void step_cost_end(struct step_cost *s, struct thread_state *threads, uint64_t at);
 /* The median in ticks; 0: there are no steps. */
 uint64_t step_cost_median(const struct steps_kept *k);
-
-#endif

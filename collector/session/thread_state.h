@@ -17,8 +17,7 @@
  *
  * Thread states are never freed: a new thread reuses that of a thread that ended.
  */
-#ifndef COLLECTOR_SESSION_THREAD_STATE_H
-#define COLLECTOR_SESSION_THREAD_STATE_H
+#pragma once
 
 #include "collector/arena/arena.h"
 #include "collector/arena/ring.h"
@@ -242,5 +241,3 @@ static inline void thread_step_begin(struct thread_state *thread, uint64_t numbe
 	SET_RELAXED(thread->step_open, true);
 	thread->next_step = number + 1;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * internal.h - internals of the writer: writer.c has the thread and the windows, writer_log.c the
  * log and its rows, writer_save.c the flight recorder.
  */
-#ifndef COLLECTOR_STORE_INTERNAL_H
-#define COLLECTOR_STORE_INTERNAL_H
+#pragma once
 
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
@@ -110,5 +109,3 @@ void writer_look(struct writer *w);
 void writer_leave_ring(struct writer *w);
 /* After the last round. */
 void writer_look_last(struct writer *w, bool died);
-
-#endif

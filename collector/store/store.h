@@ -14,8 +14,7 @@
  *
  * To add a store, write NAME.c with `const struct store_type store_NAME`.
  */
-#ifndef COLLECTOR_STORE_STORE_H
-#define COLLECTOR_STORE_STORE_H
+#pragma once
 
 #include "schemas/log/log.h"
 
@@ -101,5 +100,3 @@ uint64_t store_process_began(uint32_t pid);
 
 /* Makes a folder and its parents; *made (may be NULL): it did not exist. */
 enum status store_make_folder(const char *folder, bool *made, struct error *err);
-
-#endif

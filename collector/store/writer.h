@@ -12,8 +12,7 @@
  * writer_start(), writer_wake() and writer_quit() may be called by any thread; all other functions
  * are for the thread on which the writer runs, on which it calls the probes.
  */
-#ifndef COLLECTOR_STORE_WRITER_H
-#define COLLECTOR_STORE_WRITER_H
+#pragma once
 
 #include "collector/session/thread_state.h"
 #include "schemas/log/writer.h"
@@ -104,5 +103,3 @@ uint64_t writer_drains_until(const struct writer *w);
 bool writer_wants(const struct writer *w, unsigned kind);
 /* When the open window began; 0: no window is open. */
 uint64_t writer_window_begin(const struct writer *w);
-
-#endif

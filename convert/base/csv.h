@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv.h - cells of text in comma-separated tables, RFC 4180. */
-#ifndef CONVERT_BASE_CSV_H
-#define CONVERT_BASE_CSV_H
+#pragma once
 
 #include "schemas/base/buf.h"
 
@@ -14,5 +13,3 @@
  * the traced program.
  */
 void csv_put_text(struct buf *out, const char *text, size_t len);
-
-#endif

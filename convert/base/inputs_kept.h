@@ -6,8 +6,7 @@
  * through another folder.  The list lives as long as the process: a page is written when its inputs
  * are closed already.  One thread.
  */
-#ifndef CONVERT_BASE_INPUTS_KEPT_H
-#define CONVERT_BASE_INPUTS_KEPT_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -18,5 +17,3 @@
 /* The path of `len` bytes, copied; "-" is standard input. */
 enum status inputs_kept_note(const char *path, size_t len, struct error *err);
 bool inputs_kept_has(const struct stat *st);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* messages.h - what a tool tells while it runs: messages, how far it is, the account at the end. */
-#ifndef CONVERT_BASE_MESSAGES_H
-#define CONVERT_BASE_MESSAGES_H
+#pragma once
 
 #include "schemas/base/buf.h"
 #include "schemas/base/status.h"
@@ -76,5 +75,3 @@ struct account { /* zeroed: nothing yet */
 void account_add(struct account *a, struct trace *t);
 /* "35 events in, 35 out (21 arrows ...)"; `output` is what has no place for the left out. */
 void account_put(const struct account *a, const char *output, struct buf *out);
-
-#endif

@@ -6,8 +6,7 @@
  * Jobs are the caller's: each carries its own input, result, error and memory, so that work on two
  * of them needs no lock.  One thread gives and takes; any thread of the crew works.
  */
-#ifndef CONVERT_BASE_PARALLEL_H
-#define CONVERT_BASE_PARALLEL_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -34,5 +33,3 @@ void *ahead_wait(struct ahead *a);
 void ahead_close(struct ahead *a);
 
 unsigned ahead_cores(void); /* that this process may use; at least 1, at most 64 */
-
-#endif

@@ -5,8 +5,7 @@
  * A file is noted before it is made and forgotten after it was renamed or removed.  Any thread.
  * Who is ended by SIGKILL leaves them; their names say what they are (.part, tacho-XXXXXX).
  */
-#ifndef CONVERT_BASE_TEMPORARY_H
-#define CONVERT_BASE_TEMPORARY_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -31,5 +30,3 @@ enum status temporary_write(int fd, const void *bytes, size_t len, struct error 
  * the process as they would have; one that is ignored stays so.
  */
 void temporary_guard(void);
-
-#endif

@@ -3,8 +3,7 @@
  * internal.h - one run of tacho-convert: what was asked for and what has been done so far.
  * One thread, except for what the progress line looks at.
  */
-#ifndef CONVERT_CLI_INTERNAL_H
-#define CONVERT_CLI_INTERNAL_H
+#pragma once
 
 #include "convert/stage/filter/filter.h"
 #include "convert/input/input.h"
@@ -192,5 +191,3 @@ enum status convert_each(struct run *r, struct error *err);
 /* reports.c: the report for a type that carries it; TensorBoard's scalars and its summary. */
 enum status make_attachments(struct run *r, struct error *err);
 enum status make_scalars(struct run *r, struct error *err);
-
-#endif

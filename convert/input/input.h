@@ -8,8 +8,7 @@
  * range can be read; what cannot seek (a pipe, a .gz) goes through an unlinked scratch file first,
  * which is the only time that bytes are written.
  */
-#ifndef CONVERT_INPUT_INPUT_H
-#define CONVERT_INPUT_INPUT_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -88,5 +87,3 @@ enum status input_keep(const char *operand, struct error *err);
  */
 char *input_identity(const char *path);
 void input_paths_free(struct input_paths *p);
-
-#endif

@@ -3,8 +3,7 @@
  * internal.h - what lies between a file or a pipe and the bytes that input.h gives: compression,
  * archives, another thread.  One of each belongs to one thread, where nothing else is said.
  */
-#ifndef CONVERT_INPUT_INTERNAL_H
-#define CONVERT_INPUT_INTERNAL_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -142,5 +141,3 @@ enum status input_ahead_lend(struct input_ahead *a, const uint8_t **bytes, size_
 			     struct error *err);
 /* Waits for a read that has begun; bytes that were not asked for are gone.  Accepts NULL. */
 void input_ahead_close(struct input_ahead *a);
-
-#endif

@@ -7,8 +7,7 @@
  * the depth of nesting ends: substitutions within substitutions can make gigabytes of a hundred
  * bytes. Functions that give up do not return.
  */
-#ifndef CONVERT_NAME_MANGLED_H
-#define CONVERT_NAME_MANGLED_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdbool.h>
@@ -192,5 +191,3 @@ static inline void remember(struct reader *r, struct type t)
 		give_up(r);
 	r->substitutions[r->substitution_count++] = t;
 }
-
-#endif

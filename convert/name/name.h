@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* name.h - what the name of an event says. */
-#ifndef CONVERT_NAME_NAME_H
-#define CONVERT_NAME_NAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ enum work {
 };
 const char *work_word(enum work work);
 enum work work_of(const char *kernel);
-
-#endif

@@ -10,8 +10,7 @@
  *	{"phases": [{"phase": "forward", "match": "^my_forward"}], "steps": ["^train_step"],
  *	 "communication": ["mynccl"]}
  */
-#ifndef CONVERT_NAME_RULES_H
-#define CONVERT_NAME_RULES_H
+#pragma once
 
 #include "schemas/base/status.h"
 #include "schemas/model/event.h"
@@ -82,5 +81,3 @@ bool name_rules_autograd(const struct name_rules *r, const char *op);
 /* A kernel's name for people, at most `width` columns (UTF-8).
  * Returns the bytes written, without the NUL; out[cap]. */
 size_t name_short(const char *kernel, size_t width, char *out, size_t cap);
-
-#endif

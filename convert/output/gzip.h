@@ -8,8 +8,7 @@
  * as one stream.  ISA-L does it where the build found it (its bytes differ from zlib's, and it
  * ignores the level), else zlib.
  */
-#ifndef CONVERT_OUTPUT_GZIP_H
-#define CONVERT_OUTPUT_GZIP_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -30,5 +29,3 @@ enum status gzip_finish(struct gzip *g, struct error *err); /* nothing may be pu
 void gzip_free(struct gzip *g);                             /* accepts NULL */
 
 const char *gzip_library(void); /* "zlib 1.2.13" */
-
-#endif

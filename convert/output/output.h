@@ -7,8 +7,7 @@
  * bytes the same at any number of threads.  Standard output cannot be taken back.  An input
  * (convert/base/inputs_kept.h) is never written over: ST_USAGE.
  */
-#ifndef CONVERT_OUTPUT_OUTPUT_H
-#define CONVERT_OUTPUT_OUTPUT_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -73,5 +72,3 @@ enum status out_adopt(struct out *o, struct out *other, struct error *err);
 bool out_names_folder(const char *path);
 uint64_t out_bytes(const struct out *o);  /* written so far, before compression */
 uint64_t out_stored(const struct out *o); /* given to the system so far, after it */
-
-#endif

@@ -5,8 +5,7 @@
  *
  * One file is one run of TensorBoard; the version comes first.  Texts are UTF-8.
  */
-#ifndef CONVERT_OUTPUT_TFEVENTS_H
-#define CONVERT_OUTPUT_TFEVENTS_H
+#pragma once
 
 #include "schemas/base/buf.h"
 
@@ -20,5 +19,3 @@ void tfevents_put_text_card(struct buf *out, uint64_t wall_ns, int64_t step, con
 			    const char *text, size_t len);
 /* Any message as a record. */
 void tfevents_put_record(struct buf *out, const void *message, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* columns.h - the columns of tables of events: the same cells in csv and sqlite. */
-#ifndef CONVERT_SINK_COLUMNS_H
-#define CONVERT_SINK_COLUMNS_H
+#pragma once
 
 #include "convert/sink/template.h"
 
@@ -84,5 +83,3 @@ enum status column_args_init(struct column_args *a, const struct trace *t,
 /* Appends the arguments, `begin` before the first and ", " or the like before the others. */
 enum status column_args_put(struct column_args *a, const struct event *e, const char *begin,
 			    const char *between, struct buf *out, struct error *err);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Names of tables and columns are stable: more may be added, none change meaning.
  */
-#ifndef CONVERT_SINK_DATA_TABLES_H
-#define CONVERT_SINK_DATA_TABLES_H
+#pragma once
 
 #include "convert/sink/columns.h"
 #include "convert/sink/sink.h"
@@ -78,5 +77,3 @@ enum status data_tables_put_end(struct data_tables *t, struct error *err);
 /* A cell's text as valid UTF-8 in `scratch`, or where it stands; *len: its length.  A number's
  * digits, for a TABLE_ANY in a format that has none. */
 const char *cell_text(const struct cell *cell, struct buf *scratch, size_t *len);
-
-#endif

@@ -16,8 +16,7 @@
  * To add a format: write NAME/sink.c that exports `const struct sink_type sink_NAME`, add X(NAME)
  * to SINK_LIST below, rows in tests/cli/CASES, its real reader in tests/clients/.
  */
-#ifndef CONVERT_SINK_SINK_H
-#define CONVERT_SINK_SINK_H
+#pragma once
 
 #include "convert/stage/pump.h"
 #include "schemas/base/buf.h"
@@ -131,5 +130,3 @@ SINK_LIST(X)
 
 extern const struct sink_type *const sink_types[];   /* ends with NULL */
 const struct sink_type *sink_find(const char *name); /* NULL when there is none */
-
-#endif

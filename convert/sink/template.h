@@ -6,8 +6,7 @@
  * Each format has its own bytes and its own encoding of values; what it makes once is kept here.
  * Memory is bounded: when the arena is full all templates are dropped, to be made again as needed.
  */
-#ifndef CONVERT_SINK_TEMPLATE_H
-#define CONVERT_SINK_TEMPLATE_H
+#pragma once
 
 #include "schemas/base/arena.h"
 #include "schemas/base/buf.h"
@@ -72,5 +71,3 @@ static inline struct template *template_find(const struct templates *t, const st
 
 /* For makers: takes the bytes out of t->text into the next part. */
 void template_add(struct templates *t, struct template *p, struct placeholder at);
-
-#endif

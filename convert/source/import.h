@@ -13,8 +13,7 @@
  * import_put() also counts launches by thread.  The stage that places steps takes the thread that
  * launches most as the step thread, so an event that went around import_put() could move it.
  */
-#ifndef CONVERT_SOURCE_IMPORT_H
-#define CONVERT_SOURCE_IMPORT_H
+#pragma once
 
 #include "convert/source/spooled.h"
 #include "schemas/base/buf.h"
@@ -69,5 +68,3 @@ bool import_launches(const struct import *m, const struct event *e);
 /* What the importer knows of the input as a whole, at the end. */
 enum status import_provenance(struct import *m, const char *format, const struct error *fault,
 			      struct error *err);
-
-#endif

@@ -17,8 +17,7 @@
  * events that stand in no order of time is a spool reader (spooled.h): its read() fills a spool,
  * and makes each event by import.h, from import_begin() to import_put().
  */
-#ifndef CONVERT_SOURCE_SOURCE_H
-#define CONVERT_SOURCE_SOURCE_H
+#pragma once
 
 #include "schemas/model/event.h"
 #include "schemas/model/trace.h"
@@ -132,5 +131,3 @@ extern const struct source_type *const source_types[]; /* ends with NULL */
 
 /* What a file is that no reader claims, and what to do instead; NULL: unknown. */
 const char *source_known(const char *path, const uint8_t *head, size_t len);
-
-#endif

@@ -6,8 +6,7 @@
  * that ended the input is returned after the last of them.  A format describes itself by a spool
  * reader; what read() keeps lives until it returns.
  */
-#ifndef CONVERT_SOURCE_SPOOLED_H
-#define CONVERT_SOURCE_SPOOLED_H
+#pragma once
 
 #include "convert/spool/spool.h"
 
@@ -57,5 +56,3 @@ void spool_source_clock(struct spool_source *s, uint64_t base_ns, int64_t first_
 
 /* Makes a process of its own for the file at `path`; who it really is may be set later. */
 enum status spool_source_process(struct spool_source *s, const char *path, struct error *err);
-
-#endif

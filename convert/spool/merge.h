@@ -10,8 +10,7 @@
  * Clocks of inputs differ by host.  A clock_fit, made by convert/stage/align, maps an input's times
  * to the run's.
  */
-#ifndef CONVERT_SPOOL_MERGE_H
-#define CONVERT_SPOOL_MERGE_H
+#pragma once
 
 #include "convert/source/source.h"
 
@@ -40,5 +39,3 @@ typedef void (*input_fault)(void *self, const char *path, const struct error *wh
  */
 enum status merge_open(struct source **out, const struct run_input *inputs, size_t count,
 		       input_fault fault, void *self, struct error *err);
-
-#endif

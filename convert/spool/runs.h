@@ -2,8 +2,7 @@
 /*
  * runs.h - how events come out of a spool: sorted runs in its scratch file, merged; inside of it.
  */
-#ifndef CONVERT_SPOOL_RUNS_H
-#define CONVERT_SPOOL_RUNS_H
+#pragma once
 
 #include "convert/spool/scratch.h"
 #include "schemas/base/bytes.h"
@@ -64,5 +63,3 @@ enum status runs_open(struct runs **out, const struct scratch *scratch, const st
 enum status runs_next(struct runs *r, struct run_batch *out, struct error *err);
 size_t runs_bytes(const struct runs *r); /* of memory; 0 for NULL */
 void runs_close(struct runs *r);         /* accepts NULL */
-
-#endif

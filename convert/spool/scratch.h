@@ -2,8 +2,7 @@
 /*
  * scratch.h - a file without a name: appended to, read at any place, gone with the process.
  */
-#ifndef CONVERT_SPOOL_SCRATCH_H
-#define CONVERT_SPOOL_SCRATCH_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -20,5 +19,3 @@ uint64_t scratch_size(const struct scratch *s);
 /* Reads `len` bytes at `at`; all of them must be there. */
 enum status scratch_read(const struct scratch *s, uint64_t at, void *bytes, size_t len,
 			 struct error *err);
-
-#endif

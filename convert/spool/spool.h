@@ -14,8 +14,7 @@
  * block has one layout, so a run of blocks would need a cursor for each layout, and a merge of many
  * runs the memory of all those cursors.  A row takes some 30 bytes.
  */
-#ifndef CONVERT_SPOOL_SPOOL_H
-#define CONVERT_SPOOL_SPOOL_H
+#pragma once
 
 #include "convert/source/source.h"
 
@@ -41,5 +40,3 @@ struct spool_totals {
 	size_t peak_bytes;      /* the most memory that it had at any time */
 };
 struct spool_totals spool_totals(const struct spool *s);
-
-#endif

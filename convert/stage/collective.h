@@ -10,8 +10,7 @@
  * Events are shown in order, ranges too, because a launch comes after its range began.  Texts are
  * the trace's, the object's own, or of the program; of one thread.
  */
-#ifndef CONVERT_STAGE_COLLECTIVE_H
-#define CONVERT_STAGE_COLLECTIVE_H
+#pragma once
 
 #include "convert/stage/context/context.h"
 
@@ -66,5 +65,3 @@ enum status collectives_note(struct collectives *c, const struct event *range, s
 /* The collective of a kernel that communicates; `launch` is its call, or NULL. */
 void collectives_find(struct collectives *c, const struct event *kernel,
 		      const struct launch *launch, struct collective *out);
-
-#endif

@@ -6,8 +6,7 @@
  * Texts are borrowed from argv and the environment.  A tool that wants another default of a row
  * puts a row of its own with that name and `at` into a set before this one.
  */
-#ifndef CONVERT_STAGE_OPTIONS_H
-#define CONVERT_STAGE_OPTIONS_H
+#pragma once
 
 #include "convert/source/source.h"
 #include "schemas/base/option.h"
@@ -33,5 +32,3 @@ size_t options_trace_ceiling(const struct common_options *o);
 enum { OPTIONS_MEMORY_LEAST = 16 * 1024 * 1024 };
 /* What cannot work is refused before anything is opened. */
 enum status options_check(const struct common_options *o, struct error *err);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * An owner that knows idle time adds that itself.  Zeroed but for `context`: empty.
  */
-#ifndef CONVERT_STAGE_PATH_SUMS_H
-#define CONVERT_STAGE_PATH_SUMS_H
+#pragma once
 
 #include "convert/stage/context/context.h"
 #include "schemas/base/buf.h"
@@ -50,5 +49,3 @@ static inline bool path_has_range(const struct event *e)
 }
 /* "aten::mm", "(backward)", "rank 3": of any node that has a name in the trace. */
 void path_frame(const struct trace *t, const struct path_node *node, struct buf *out);
-
-#endif

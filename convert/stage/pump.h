@@ -12,8 +12,7 @@
  * by one, in parallel, each with a trace of its own: nothing is merged, so 1,024 ranks cost 1,024
  * times as much as one.  Only a sink that draws all ranks on one timeline pays for the merge.
  */
-#ifndef CONVERT_STAGE_PUMP_H
-#define CONVERT_STAGE_PUMP_H
+#pragma once
 
 #include "convert/stage/align/align.h"
 #include "convert/stage/filter/filter.h"
@@ -69,5 +68,3 @@ typedef void (*pump_progress)(void *self, uint64_t events);
  */
 enum status pump(struct source *source, const struct consumer *consumers, size_t count,
 		 pump_progress progress, void *self, bool *source_failed, struct error *err);
-
-#endif

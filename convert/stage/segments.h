@@ -5,8 +5,7 @@
  * A memory snapshot has them as they are at its end, and a ring of what the allocator did with CUDA
  * before.  What they were earlier follows from the end: operations are undone, last first.
  */
-#ifndef CONVERT_STAGE_SEGMENTS_H
-#define CONVERT_STAGE_SEGMENTS_H
+#pragma once
 
 #include "schemas/base/status.h"
 #include "schemas/model/event.h"
@@ -54,5 +53,3 @@ enum status segments_put(struct segments *s, const struct trace *t, const struct
  */
 enum status segments_at(const struct segments *s, size_t operations, uint32_t device,
 			struct segment_ranges *out, struct error *err);
-
-#endif

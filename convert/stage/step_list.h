@@ -6,8 +6,7 @@
  * length of all marks, so `end_ns`, `joins` and `is_counted` are valid only after steps_resolve().
  * Until then, whoever sums up by steps has to keep the gap after a mark apart from the step.
  */
-#ifndef CONVERT_STAGE_STEP_LIST_H
-#define CONVERT_STAGE_STEP_LIST_H
+#pragma once
 
 #include "convert/stage/context/context.h"
 
@@ -56,5 +55,3 @@ size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at);
 size_t steps_begun(const struct step_list *l, uint64_t at_ns);
 /* The last row with this number, or count. */
 size_t steps_find(const struct step_list *l, uint64_t number);
-
-#endif

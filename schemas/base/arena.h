@@ -4,8 +4,7 @@
  *
  * Memory is zeroed and stays where it is until arena_release().  One arena belongs to one thread.
  */
-#ifndef SCHEMAS_BASE_ARENA_H
-#define SCHEMAS_BASE_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ static inline bool arena_is_full(const struct arena *a, size_t size)
 {
 	return size > a->ceiling - a->used;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * writer appends without checks and asks buf_status() once.  What stands in the buffer is always
  * a sequence of whole appends.  `data` moves when the buffer grows: keep offsets, not pointers.
  */
-#ifndef SCHEMAS_BASE_BUF_H
-#define SCHEMAS_BASE_BUF_H
+#pragma once
 
 #include "schemas/base/bytes.h"
 #include "schemas/base/status.h"
@@ -112,5 +111,3 @@ void buf_fill(struct buf *b, uint8_t byte, size_t count);
 
 /* The bytes so far as a C string, valid to the next append; never NULL, "" when there are none. */
 const char *buf_text(struct buf *b);
-
-#endif

@@ -6,8 +6,7 @@
  * not fit sets it and empties the cursor, so that every later take gives 0 or NULL too.  The bytes
  * are borrowed; nothing is copied.
  */
-#ifndef SCHEMAS_BASE_BYTES_H
-#define SCHEMAS_BASE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -192,5 +191,3 @@ static inline int64_t take_zigzag(struct bytes *b)
 {
 	return unzigzag(take_varint(b));
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Any thread may call any of these; there is nothing to initialise.
  */
-#ifndef SCHEMAS_BASE_CRC32C_H
-#define SCHEMAS_BASE_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ uint32_t crc32c_software(uint32_t crc, const void *p, size_t len);
 
 /* As TFRecord stores it, so that a checksum of bytes that hold checksums stays good. */
 uint32_t crc32c_masked(const void *p, size_t len);
-
-#endif

@@ -5,8 +5,7 @@
  * Not for disk: the values may change with the next version.  Not against an enemy: a table that
  * uses them compares what it found and is only slower when an input collides on purpose.
  */
-#ifndef SCHEMAS_BASE_HASH_H
-#define SCHEMAS_BASE_HASH_H
+#pragma once
 
 #include "schemas/base/bytes.h"
 
@@ -39,5 +38,3 @@ static inline uint64_t hash_text(const char *text, size_t len)
 		memcpy(tail, p, len);
 	return hash_word(hash_fold(tail[0] ^ HASH_A, tail[1] ^ hash), hash);
 }
-
-#endif

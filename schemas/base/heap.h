@@ -6,8 +6,7 @@
  * something (the number of the stream), or the output would depend on the order of insertion.  It
  * is an argument of each function, and the same at each call, so that it is inlined.
  */
-#ifndef SCHEMAS_BASE_HEAP_H
-#define SCHEMAS_BASE_HEAP_H
+#pragma once
 
 #include "schemas/base/vec.h"
 
@@ -59,5 +58,3 @@ static inline uint32_t heap_pop(struct heap *h, heap_order is_before)
 		heap_sink(h, 0, is_before);
 	return top;
 }
-
-#endif

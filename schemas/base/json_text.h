@@ -5,8 +5,7 @@
  * Invalid UTF-8 becomes U+FFFD, one for each maximal bad sequence; control characters are escaped;
  * a number that JSON does not know (infinity, not a number) becomes null.
  */
-#ifndef SCHEMAS_BASE_JSON_TEXT_H
-#define SCHEMAS_BASE_JSON_TEXT_H
+#pragma once
 
 #include "schemas/base/buf.h"
 
@@ -29,5 +28,3 @@ void json_put_f64(struct buf *b, double value);
 
 /* RFC 8259, in UTF-8, blanks around it allowed, nested at most 64 deep. */
 bool json_is_value(const char *text, size_t len);
-
-#endif

@@ -7,8 +7,7 @@
  * hash and the item's number.  Zeroed: empty.  Neither is for several threads.  The order of slots
  * depends on the hash (hash.h), so nothing that is written may follow it.
  */
-#ifndef SCHEMAS_BASE_MAP_H
-#define SCHEMAS_BASE_MAP_H
+#pragma once
 
 #include "schemas/base/hash.h"
 #include "schemas/base/status.h"
@@ -78,5 +77,3 @@ uint32_t hash_find(const struct hash_index *x, uint64_t hash, const void *items,
 enum status hash_add(struct hash_index *x, uint64_t hash, uint32_t item, struct error *err);
 void hash_clear(struct hash_index *x); /* keeps the memory */
 void hash_release(struct hash_index *x);
-
-#endif

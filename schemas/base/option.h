@@ -13,8 +13,7 @@
  * To add an option: a row.  --help, the man page, config.schema.json and the example config are
  * made from the rows.
  */
-#ifndef SCHEMAS_BASE_OPTION_H
-#define SCHEMAS_BASE_OPTION_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -95,5 +94,3 @@ char *option_variable(const struct option *row, char *out, size_t cap);
  * A flag whose default is yes reads --[no-]name.
  */
 void option_help(const struct option_set *sets, struct buf *out);
-
-#endif

@@ -7,8 +7,7 @@
  * message in a `struct bytes` and copies nothing.  Format: protobuf's encoding document; a key is
  * field << 3 | wire type.
  */
-#ifndef SCHEMAS_BASE_PB_H
-#define SCHEMAS_BASE_PB_H
+#pragma once
 
 #include "schemas/base/buf.h"
 #include "schemas/base/bytes.h"
@@ -141,5 +140,3 @@ static inline bool pb_next(struct bytes *b, struct pb_field *out)
 {
 	return b->end - b->at < PB_PADDING ? pb_next_slowly(b, out) : pb_next_padded(b, out);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * tool sets the switch once, at the beginning of main(), where TACHO_PLAIN=1 is in the environment;
  * tests set it to compare both.  It must not change while a source or a sink is open.
  */
-#ifndef SCHEMAS_BASE_PLAIN_H
-#define SCHEMAS_BASE_PLAIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ extern bool plain_ways;
 
 /* The value of TACHO_PLAIN, NULL where it is not set: "1" means yes. */
 void plain_set(const char *value);
-
-#endif

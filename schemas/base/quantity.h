@@ -6,8 +6,7 @@
  * is exact and knows no locale: what does not come to a whole byte or nanosecond is an error, and
  * so is what does not fit.  Errors quote the text and are ST_USAGE.
  */
-#ifndef SCHEMAS_BASE_QUANTITY_H
-#define SCHEMAS_BASE_QUANTITY_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -34,5 +33,3 @@ enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struc
 char *unit_format_size(uint64_t bytes, char out[UNIT_TEXT]);
 char *unit_format_time(uint64_t ns, char out[UNIT_TEXT]);
 char *unit_format_instant(uint64_t ns, char out[UNIT_TEXT]);
-
-#endif

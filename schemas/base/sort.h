@@ -7,8 +7,7 @@
  * A key compares what its member holds: numbers, booleans, texts by their bytes (NULL as "").  Rows
  * that are equal in all keys stand in any order, so the last key has to differ in all rows.
  */
-#ifndef SCHEMAS_BASE_SORT_H
-#define SCHEMAS_BASE_SORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void sort_rows(void *items, size_t count, size_t size, const struct sort_key *ke
 			low_ = (at) + 1;                                                           \
 		else                                                                               \
 			high_ = (at)
-
-#endif

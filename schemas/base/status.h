@@ -9,8 +9,7 @@
  * A damaged or unknown *record* is no failure: it is counted (trace_lose) and reading continues.
  * Damaged *framing* ends that input, after what was readable before it has been delivered.
  */
-#ifndef SCHEMAS_BASE_STATUS_H
-#define SCHEMAS_BASE_STATUS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ const char *status_text(enum status status);
 		if (try_ != ST_OK)                                                                 \
 			return try_;                                                               \
 	} while (0)
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * utf8.h - characters of texts from anywhere: names in traces are bytes, and not always UTF-8.
  */
-#ifndef SCHEMAS_BASE_UTF8_H
-#define SCHEMAS_BASE_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ size_t utf8_shorten(const char *text, size_t len, char *out, size_t cap);
 bool utf8_is_control(uint32_t c);
 /* Puts one '?' in place of each control and of each byte that begins no character. */
 void utf8_tame(char *text);
-
-#endif

@@ -8,8 +8,7 @@
  *	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
  *	s->rows[s->row_count++] = row;
  */
-#ifndef SCHEMAS_BASE_VEC_H
-#define SCHEMAS_BASE_VEC_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -45,5 +44,3 @@ int compare_double(const void *a, const void *b);
  */
 double median_u64(uint64_t *values, size_t count);
 double median_double(double *values, size_t count);
-
-#endif

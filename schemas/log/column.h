@@ -10,8 +10,7 @@
  * is stored; both are chosen for each column of each block.  All sums are modulo 2^64, so every bit
  * pattern survives.  A column may refer only to columns before it.
  */
-#ifndef SCHEMAS_LOG_COLUMN_H
-#define SCHEMAS_LOG_COLUMN_H
+#pragma once
 
 #include "schemas/base/bytes.h"
 #include "schemas/base/plain.h"
@@ -118,5 +117,3 @@ size_t column_put_fast(uint8_t *out, const uint64_t *words, uint32_t rows, uint6
 /* Reads varints while none is longer than eight bytes and the stream is not near its end; returns
  * how many. */
 uint32_t column_take_fast(struct column_reader *r, uint64_t *out, uint32_t count);
-
-#endif

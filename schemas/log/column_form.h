@@ -6,8 +6,7 @@
  * column_fast.c for one with AVX2, so they stand in a header.  They are written so that a compiler
  * can vectorise them.
  */
-#ifndef SCHEMAS_LOG_COLUMN_FORM_H
-#define SCHEMAS_LOG_COLUMN_FORM_H
+#pragma once
 
 #include "schemas/log/column.h"
 
@@ -218,5 +217,3 @@ static inline void form_rows(const struct column_words *c, enum transform transf
 	form->packing = consts <= varints ? PACK_FIXED : PACK_VARINT;
 	form->length = (uint32_t)(consts <= varints ? consts : varints);
 }
-
-#endif

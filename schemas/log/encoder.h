@@ -9,8 +9,7 @@
  *
  * An encoder belongs to one thread.  It is in memory of the caller's, aligned to 8 bytes.
  */
-#ifndef SCHEMAS_LOG_ENCODER_H
-#define SCHEMAS_LOG_ENCODER_H
+#pragma once
 
 #include "schemas/log/log.h"
 
@@ -79,5 +78,3 @@ static inline void log_put(struct log_encoder *e, const struct event *row, uint3
 	e->slots[e->rows] = log_slot(row->track);
 	e->rows++;
 }
-
-#endif

@@ -20,8 +20,7 @@
  * Nothing here allocates, prints or starts threads, because the collector links it.  Files are
  * written through writer.h, which keeps an encoder for each layout, and read through tables.h.
  */
-#ifndef SCHEMAS_LOG_LOG_H
-#define SCHEMAS_LOG_LOG_H
+#pragma once
 
 #include "schemas/model/event.h"
 #include "schemas/base/status.h"
@@ -201,5 +200,3 @@ enum status log_decode_init(struct log_decoder *d, const struct log_block *block
 			    struct error *err);
 const struct log_rows *log_decode_rows(struct log_decoder *d);
 uint32_t log_decode_lost(const struct log_decoder *d);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * read.h - the reading half of a log's tables, between translate.c, take_rows.c and saved.c.
  */
-#ifndef SCHEMAS_LOG_READ_H
-#define SCHEMAS_LOG_READ_H
+#pragma once
 
 #include "schemas/base/buf.h"
 #include "schemas/log/row.h"
@@ -91,5 +90,3 @@ enum status log_schema_of(struct log_translation *x, uint64_t id, const struct f
 			  uint32_t *to, struct error *err);
 /* Zeroed memory until the translation is freed; NULL and *err. */
 void *log_arena_take(struct log_translation *x, size_t bytes, struct error *err);
-
-#endif

@@ -11,8 +11,7 @@
  * was overwritten meanwhile fails its checksum.  A reader relies on checksums alone: it looks for
  * blocks in the whole area and orders them by their numbers.
  */
-#ifndef SCHEMAS_LOG_RING_H
-#define SCHEMAS_LOG_RING_H
+#pragma once
 
 #include "schemas/log/log.h"
 
@@ -117,5 +116,3 @@ struct log_saved {
 void log_put_saved(const struct log_saved *s, struct buf *out);
 /* The SAVED row of a log that is saved from a ring whose writer is gone, or was not asked. */
 void log_ring_saved(const struct log_ring *r, const char *why, struct log_saved *out);
-
-#endif

@@ -6,8 +6,7 @@
  * their length, so that an older reader leaves a member at their end unread.  Where such a row is a
  * struct of the trace, its members are listed once, here, for both directions.
  */
-#ifndef SCHEMAS_LOG_ROW_H
-#define SCHEMAS_LOG_ROW_H
+#pragma once
 
 #include "schemas/log/log.h"
 #include "schemas/model/trace.h"
@@ -49,5 +48,3 @@ void row_member_set(const struct row_member *m, void *row, uint64_t value);
  * whose name its column goes; or NULL. */
 struct field;
 const struct field *log_member(unsigned kind, enum log_role role);
-
-#endif

@@ -16,8 +16,7 @@
  * A kind that the reader does not know becomes KIND_UNKNOWN with a const arg ".kind", its word.
  * One translation or mark belongs to one thread.
  */
-#ifndef SCHEMAS_LOG_TABLES_H
-#define SCHEMAS_LOG_TABLES_H
+#pragma once
 
 #include "schemas/log/log.h"
 #include "schemas/model/trace.h"
@@ -68,5 +67,3 @@ const struct log_desc *log_descs(const struct log_translation *x, size_t *count)
 const struct log_layout *log_layout(const struct log_translation *x, uint16_t layout);
 /* Whether an END block came last so far, and the events it counts. */
 bool log_translation_ended(const struct log_translation *x, uint64_t *events);
-
-#endif

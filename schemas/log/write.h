@@ -2,8 +2,7 @@
 /*
  * write.h - the writing half of a log's tables, between tables.c and put_rows.c.
  */
-#ifndef SCHEMAS_LOG_WRITE_H
-#define SCHEMAS_LOG_WRITE_H
+#pragma once
 
 #include "schemas/base/buf.h"
 #include "schemas/log/row.h"
@@ -70,5 +69,3 @@ void log_put_table_block(const struct buf *payload, unsigned kind, unsigned flag
 			 struct buf *out);
 /* Appends row `id` of a table to m->row. */
 void log_put_row(struct log_mark *m, unsigned table, uint32_t id);
-
-#endif

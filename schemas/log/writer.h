@@ -14,8 +14,7 @@
  *	log_writer_flush(w, &buf, err)                       once per second
  *	log_writer_end(w, &buf, err)                         clean close
  */
-#ifndef SCHEMAS_LOG_WRITER_H
-#define SCHEMAS_LOG_WRITER_H
+#pragma once
 
 #include "schemas/model/event.h"
 #include "schemas/model/trace.h"
@@ -46,5 +45,3 @@ void log_writer_repeat(struct log_writer *w);
 enum status log_writer_tables(struct log_writer *w, struct buf *out, struct error *err);
 /* Flush and the END block with totals. */
 enum status log_writer_end(struct log_writer *w, struct buf *out, struct error *err);
-
-#endif

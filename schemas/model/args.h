@@ -6,8 +6,7 @@
  * and how they encode it.  It is made from records.def and the argument schema, for all events of
  * one kind and schema.
  */
-#ifndef SCHEMAS_MODEL_ARGS_H
-#define SCHEMAS_MODEL_ARGS_H
+#pragma once
 
 #include "schemas/model/event.h"
 #include "schemas/model/trace.h"
@@ -161,5 +160,3 @@ const struct attr *event_arg(const struct trace *t, const struct event *e, uint3
  * it; an argument that was read as JSON is written as it was read.
  */
 void json_put_value(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits);
-
-#endif

@@ -6,8 +6,7 @@
  * decides, whatever version or stream suffix stands at its end.  A name need not end with a
  * zero.  Stateless; whoever asks about every event keeps the answer by name.
  */
-#ifndef SCHEMAS_MODEL_CALL_H
-#define SCHEMAS_MODEL_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ bool call_launches(const char *name, size_t len);
  * CUPTI's "cudaMalloc_v3020".  "_v2" stays, because it is another function.
  */
 size_t call_name_length(const char *name, size_t len);
-
-#endif

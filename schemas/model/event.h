@@ -18,8 +18,7 @@
  * To add a kind: a row in KIND_LIST, its fields in records.def, its paragraph in LOG.md, and its
  * place in each format: test_sink_kinds says where one is missing.
  */
-#ifndef SCHEMAS_MODEL_EVENT_H
-#define SCHEMAS_MODEL_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -159,5 +158,3 @@ static inline bool event_is_gpu_work(const struct event *e)
 {
 	return e->kind >= KIND_KERNEL && e->kind <= KIND_GRAPH;
 }
-
-#endif

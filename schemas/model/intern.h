@@ -8,8 +8,7 @@
  * back the smaller one when it grows, but its bytes count against the arena's ceiling.  A table
  * begins zeroed but for row_bytes.
  */
-#ifndef SCHEMAS_MODEL_INTERN_H
-#define SCHEMAS_MODEL_INTERN_H
+#pragma once
 
 #include "schemas/base/arena.h"
 #include "schemas/base/map.h"
@@ -63,5 +62,3 @@ void intern_release(struct intern *t); /* frees the index; the arena has the row
 
 /* Fills *err with the reason why an arena refused `bytes`: ST_CEILING or ST_MEMORY. */
 enum status intern_refuse(const struct arena *a, size_t bytes, struct error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * The collector stores the bytes of a payload and the schemas that describe them; the source of
  * logs makes arguments of them.  LOG.md, section 12, defines the bytes.
  */
-#ifndef SCHEMAS_MODEL_NVTX_H
-#define SCHEMAS_MODEL_NVTX_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ struct nvtx_type {
 };
 /* Of a type below NVTX_TYPE_END; form NONE and size 0 for one that is unknown. */
 struct nvtx_type nvtx_type_find(uint64_t type);
-
-#endif

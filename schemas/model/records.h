@@ -2,8 +2,7 @@
 /*
  * records.h - records.def as tables that can be asked.  Constant data; no state, any thread.
  */
-#ifndef SCHEMAS_MODEL_RECORDS_H
-#define SCHEMAS_MODEL_RECORDS_H
+#pragma once
 
 #include "schemas/model/event.h"
 
@@ -92,5 +91,3 @@ enum sync_kind {
 /* Kineto's name, "Stream Sync"; "" for unknown numbers. */
 const char *sync_kind_word(unsigned sync_kind);
 unsigned sync_kind_of_word(const char *word, size_t len); /* 0 when there is none */
-
-#endif

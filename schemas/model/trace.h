@@ -23,8 +23,7 @@
  * trace each, and their tables are combined by text (analyze/engine/table.h).  The collector's
  * writer has a trace too: rows that are new since its last block become table blocks of the log.
  */
-#ifndef SCHEMAS_MODEL_TRACE_H
-#define SCHEMAS_MODEL_TRACE_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -278,5 +277,3 @@ uint64_t trace_lost(const struct trace *t, uint32_t process, enum loss why);
 uint64_t trace_lost_total(const struct trace *t, uint32_t process);
 
 struct provenance *trace_provenance(struct trace *t); /* the caller may write; never NULL */
-
-#endif

@@ -5,8 +5,7 @@
  *
  * schemas/proto/xspace.proto has the same for protobuf-c; a test compares the two.
  */
-#ifndef SCHEMAS_PROTO_XSPACE_H
-#define SCHEMAS_PROTO_XSPACE_H
+#pragma once
 
 enum { SPACE_PLANES = 1, SPACE_ERRORS = 2, SPACE_WARNINGS = 3, SPACE_HOSTNAMES = 4 };
 enum {
@@ -93,5 +92,3 @@ enum { STAT_META_ID = 1, STAT_META_NAME = 2 };
 	X("computeMinor", "compute_cap_minor") \
 	X("clockRateKHz", "clock_rate")
 /* clang-format on */
-
-#endif

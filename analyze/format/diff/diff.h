@@ -8,8 +8,7 @@
  * else is their sum, so the parts add up to the mean wall, and their differences to its
  * difference, exactly.
  */
-#ifndef ANALYZE_FORMAT_DIFF_DIFF_H
-#define ANALYZE_FORMAT_DIFF_DIFF_H
+#pragma once
 
 #include "analyze/format/diff/stats.h"
 #include "analyze/format/format.h"
@@ -113,5 +112,3 @@ void diff_put_schema(struct buf *out);
 /* For those who build and test: a file of JUnit's, and a line that GitHub shows beside a change. */
 void diff_put_junit(const struct diff *d, struct buf *out);
 void diff_put_annotation(const struct diff *d, struct buf *out);
-
-#endif

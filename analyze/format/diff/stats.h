@@ -6,8 +6,7 @@
  * ones: they count as n (1 - r) / (1 + r), r = max(0, autocorrelation at lag 1).  The interval of
  * the difference of means is Welch's, at 95 %.
  */
-#ifndef ANALYZE_FORMAT_DIFF_STATS_H
-#define ANALYZE_FORMAT_DIFF_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ void diff_pair(struct diff_estimate *e, const struct diff_series *pairs);
 
 /* The t that |T| passes with probability `outside`, at so many degrees of freedom. */
 double diff_t(double freedom, double outside);
-
-#endif

@@ -5,8 +5,7 @@
  * Markup goes out by html_raw() and html_rawf(), whose words are the program's own; every text of
  * an input goes out by html_text().
  */
-#ifndef ANALYZE_FORMAT_HTML_HTML_H
-#define ANALYZE_FORMAT_HTML_HTML_H
+#pragma once
 
 #include "analyze/format/page/block.h"
 #include "schemas/base/buf.h"
@@ -29,5 +28,3 @@ void html_curve(struct buf *out, const struct curve *c);
 void html_flame(struct buf *out, const struct block *b);
 void html_heat(struct buf *out, const struct heat *h);
 void html_roofline(struct buf *out, const struct block *b);
-
-#endif

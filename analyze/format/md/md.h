@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* md.h - blocks as Markdown. */
-#ifndef ANALYZE_FORMAT_MD_MD_H
-#define ANALYZE_FORMAT_MD_MD_H
+#pragma once
 
 #include "analyze/format/page/block.h"
 #include "schemas/base/buf.h"
 
 void md_draw(struct buf *out, const struct blocks *b);
-
-#endif

@@ -11,8 +11,7 @@
  * sticks: after a failure the adding functions have no effect, and blocks_status() says
  * so once.  Texts of an input may hold any bytes; renderers escape them.
  */
-#ifndef ANALYZE_FORMAT_PAGE_BLOCK_H
-#define ANALYZE_FORMAT_PAGE_BLOCK_H
+#pragma once
 
 #include "analyze/format/page/picture.h"
 #include "analyze/engine/number.h"
@@ -293,5 +292,3 @@ static inline const char *column_title(const struct block_column *c, enum medium
 
 	return c->hidden & IN(medium) ? NULL : own ? own : c->title ? c->title : "";
 }
-
-#endif

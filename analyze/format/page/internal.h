@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - sections of a page, and what their builders share. */
-#ifndef ANALYZE_FORMAT_PAGE_INTERNAL_H
-#define ANALYZE_FORMAT_PAGE_INTERNAL_H
+#pragma once
 
 #include "analyze/format/page/page.h"
 #include "schemas/base/sort.h"
@@ -83,5 +82,3 @@ struct step_times {
 /* `steps` are those of this rank.  The lists belong to the blocks. */
 void step_times_take(const struct page *p, size_t rank, const struct view *steps,
 		     struct step_times *t, struct blocks *b);
-
-#endif

@@ -5,8 +5,7 @@
  * To add a section: write a builder (internal.h) and name it in the orders of page.c.  A report
  * without a section needs nothing: its tables are shown as they are.
  */
-#ifndef ANALYZE_FORMAT_PAGE_PAGE_H
-#define ANALYZE_FORMAT_PAGE_PAGE_H
+#pragma once
 
 #include "analyze/format/format.h"
 #include "analyze/format/page/block.h"
@@ -58,5 +57,3 @@ const char *plain_glyph(uint32_t c);
  * still get none.
  */
 void share_out(const double *parts, size_t count, unsigned total, unsigned *columns);
-
-#endif

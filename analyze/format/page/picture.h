@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* picture.h - what the blocks hold that are drawn: steps and memory over time, flame graphs. */
-#ifndef ANALYZE_FORMAT_PAGE_PICTURE_H
-#define ANALYZE_FORMAT_PAGE_PICTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ struct roofline {
 	const char *memory;
 	int from, to; /* FLOPs per byte at both edges, as powers of two */
 };
-
-#endif

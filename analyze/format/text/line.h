@@ -5,8 +5,7 @@
  *
  * Texts may hold any bytes: what is no UTF-8, and what a terminal would interpret, becomes `?`.
  */
-#ifndef ANALYZE_FORMAT_TEXT_LINE_H
-#define ANALYZE_FORMAT_TEXT_LINE_H
+#pragma once
 
 #include "analyze/format/format.h"
 #include "analyze/format/page/block.h"
@@ -84,5 +83,3 @@ bool title_is_over_next(const struct block_table *table, size_t i);
  */
 void columns_place(struct block_table *table, struct block_table *beside,
 		   const struct block *others, unsigned width);
-
-#endif

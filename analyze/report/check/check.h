@@ -8,8 +8,7 @@
  * To add a check: a row in CHECK_LIST and its judge in judge.c; what it needs to be counted
  * while events pass is a row in FACT_LIST.
  */
-#ifndef ANALYZE_REPORT_CHECK_CHECK_H
-#define ANALYZE_REPORT_CHECK_CHECK_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -140,5 +139,3 @@ enum status check_judge(struct tables *all, struct error *err);
 uint64_t check_bad(const struct tables *all);
 /* Attributes of a process that are the recorder's words; NULL past the end. */
 const char *check_metadata_key(size_t index);
-
-#endif

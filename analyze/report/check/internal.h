@@ -3,8 +3,7 @@
  * rules.c counts for check.c what PyTorch's validator of traces looks for, and says the verdicts
  * of it for judge.c.
  */
-#ifndef ANALYZE_REPORT_CHECK_INTERNAL_H
-#define ANALYZE_REPORT_CHECK_INTERNAL_H
+#pragma once
 
 #include "analyze/report/check/check.h"
 
@@ -41,5 +40,3 @@ enum verdict judge_waits(struct judge *j);
 enum verdict judge_stream_syncs(struct judge *j);
 enum verdict judge_comms(struct judge *j);
 enum verdict judge_sequences(struct judge *j);
-
-#endif

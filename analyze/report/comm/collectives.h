@@ -8,8 +8,7 @@
  *
  * One thread; borrows from the tables, which stay as they are.
  */
-#ifndef ANALYZE_REPORT_COMM_COLLECTIVES_H
-#define ANALYZE_REPORT_COMM_COLLECTIVES_H
+#pragma once
 
 #include "analyze/report/comm/comm.h"
 #include "schemas/base/map.h"
@@ -69,5 +68,3 @@ enum status matches_each(struct coll_matches *m, const struct match_range *range
 
 /* The member that came last, NO_ID: within the noise. */
 uint32_t match_culprit(const struct coll_match *at);
-
-#endif

@@ -6,8 +6,7 @@
  * a text of digits, six bits each, that merges and travels like any other figure.  What a
  * collective takes in it is some ten bytes, and what is kept of a job has a ceiling.
  */
-#ifndef ANALYZE_REPORT_COMM_COMM_H
-#define ANALYZE_REPORT_COMM_COMM_H
+#pragma once
 
 #include "analyze/engine/report.h"
 #include "convert/stage/step_list.h"
@@ -190,5 +189,3 @@ enum status step_repeats_find(const struct step_list *steps, struct step_repeat 
 			      struct error *err);
 /* Of row - 1; of row 0, which is none, nothing. */
 struct step_repeat step_repeat_at(const struct step_repeat *all, uint32_t row);
-
-#endif

@@ -3,8 +3,7 @@
  * internal.h - what report_critical.c (what comes, and the rows) and report_critical_walk.c
  * (one step, walked back from its end) share.  Nobody else includes it.
  */
-#ifndef ANALYZE_REPORT_CRITICAL_INTERNAL_H
-#define ANALYZE_REPORT_CRITICAL_INTERNAL_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -79,5 +78,3 @@ void critical_forget(struct critical_graph *g, const uint64_t *keep_ns, uint32_t
 /* The path from `end_ns` back to `begin_ns`, appended to `out`. */
 enum status critical_walk(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
 			  uint64_t end_ns, struct path_segments *out, struct error *err);
-
-#endif

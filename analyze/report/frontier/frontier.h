@@ -6,8 +6,7 @@
  * by class or cause.  Over all ranks the longest path through matched collectives is found, and
  * each segment of it is the time of the rank that came last at its end.  No clock is compared.
  */
-#ifndef ANALYZE_REPORT_FRONTIER_FRONTIER_H
-#define ANALYZE_REPORT_FRONTIER_FRONTIER_H
+#pragma once
 
 #include "analyze/report/comm/collectives.h"
 
@@ -96,5 +95,3 @@ extern const struct table_type table_frontier, table_frontier_steps, table_front
 	table_frontier_total;
 /* Fills those four. */
 enum status frontier_finish(struct tables *all, struct error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * path.h - what frontier_finish() works on: sync points, the path through them, and the
  * time of one rank at a time.  Borrows from the tables; one thread.
  */
-#ifndef ANALYZE_REPORT_FRONTIER_PATH_H
-#define ANALYZE_REPORT_FRONTIER_PATH_H
+#pragma once
 
 #include "analyze/report/frontier/frontier.h"
 
@@ -69,5 +68,3 @@ bool path_follows(const struct frontier_path *w, const struct arrival *before,
 		  const struct arrival *v);
 /* Fills the tables from the sync points that are counted. */
 enum status path_put(struct frontier_path *w, struct error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - calls.c has what one rank asked for last, hang.c compares all ranks. */
-#ifndef ANALYZE_REPORT_HANG_INTERNAL_H
-#define ANALYZE_REPORT_HANG_INTERNAL_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -30,5 +29,3 @@ struct hang { /* of one input */
 };
 enum status hang_put(struct accumulator *f, const struct sorted_batch *w, struct error *err);
 enum status hang_end(struct accumulator *f, struct error *err);
-
-#endif

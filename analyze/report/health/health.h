@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* health.h - the columns of the table `health`, for the rules that look at it. */
-#ifndef ANALYZE_REPORT_HEALTH_HEALTH_H
-#define ANALYZE_REPORT_HEALTH_HEALTH_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -35,5 +34,3 @@
 	X(HEALTH_ECC, "ecc_uncorrected", "ECC", U64, MAX,                                          \
 	  "errors of memory that could not be corrected, since the driver was loaded")
 enum { HEALTH_COLUMNS(COLUMN_PLACE) };
-
-#endif

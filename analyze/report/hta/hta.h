@@ -6,8 +6,7 @@
  * (tests/oracle/check_compat.py names each).  It keeps every GPU event of an input, so it has a
  * ceiling.  What is here is pure: events of one GPU in, figures out; memory is the caller's.
  */
-#ifndef ANALYZE_REPORT_HTA_HTA_H
-#define ANALYZE_REPORT_HTA_HTA_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -107,5 +106,3 @@ enum status hta_put_queue(struct accumulator *f, const struct hta_slice *of,
 			  const struct hta_edge *edges, const uint64_t *lengths, size_t count,
 			  size_t *left, struct error *err);
 enum status hta_put_rates(struct accumulator *f, const struct hta_slice *gpu, struct error *err);
-
-#endif

@@ -7,8 +7,7 @@
  * accumulator keeps the calls of each capture with the operators around them, and the work of
  * replays by its place in the launch; finish() joins the two.
  */
-#ifndef ANALYZE_REPORT_OPERATORS_CAPTURES_H
-#define ANALYZE_REPORT_OPERATORS_CAPTURES_H
+#pragma once
 
 #include "analyze/engine/report.h"
 #include "schemas/base/buf.h"
@@ -111,5 +110,3 @@ enum status captures_end(struct accumulator *f, struct captures *c, struct error
 void captures_release(struct captures *c);
 /* Fills the columns of the tables `operators` and `operator_shapes` above. */
 enum status captures_finish(struct tables *all, struct error *err);
-
-#endif

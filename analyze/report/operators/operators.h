@@ -3,8 +3,7 @@
  * operators.h - the sums of the report `operators`, which operators.c fills from events and
  * rows.c finds by their keys.
  */
-#ifndef ANALYZE_REPORT_OPERATORS_OPERATORS_H
-#define ANALYZE_REPORT_OPERATORS_OPERATORS_H
+#pragma once
 
 #include "analyze/report/roofline/roofline.h"
 #include "analyze/report/operators/captures.h"
@@ -77,5 +76,3 @@ enum status operator_row(struct accumulator *f, uint32_t process, const struct e
 			 uint32_t *out, struct error *err);
 enum status operator_cell(struct operators *s, uint32_t process, uint32_t step, uint8_t phase,
 			  struct roofline_cell **out, struct error *err);
-
-#endif

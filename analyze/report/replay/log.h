@@ -7,8 +7,7 @@
  * windows in the order of their keys are kept; of each the first LOG_MOST bytes, of an input with
  * several processes LOG_INPUT_MOST.
  */
-#ifndef ANALYZE_REPORT_REPLAY_LOG_H
-#define ANALYZE_REPORT_REPLAY_LOG_H
+#pragma once
 
 #include "analyze/report/replay/points.h"
 #include "schemas/base/buf.h"
@@ -47,5 +46,3 @@ const struct edit_subject *log_kind(const struct log_reader *r, uint32_t kind);
 /* *out is for free(); no steps where a text is damaged or `packed` is not as long as it was. */
 enum status log_steps_take(const char *packed, const char *steps, struct replay_step **out,
 			   size_t *count, struct error *err);
-
-#endif

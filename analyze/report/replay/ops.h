@@ -10,8 +10,7 @@
  *
  * One accumulator, one thread.
  */
-#ifndef ANALYZE_REPORT_REPLAY_OPS_H
-#define ANALYZE_REPORT_REPLAY_OPS_H
+#pragma once
 
 #include "analyze/engine/report.h"
 #include "schemas/base/buf.h"
@@ -62,5 +61,3 @@ void ops_free(struct ops *o); /* accepts NULL */
 
 /* Over all ranks: fills the tables of tables.h, what the job would take. */
 enum status job_replay(struct tables *all, struct error *err);
-
-#endif

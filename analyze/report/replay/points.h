@@ -5,8 +5,7 @@
  * Points that no edit can tell apart are of one kind; kinds are numbered in the order in which they
  * come.  One input, one thread.
  */
-#ifndef ANALYZE_REPORT_REPLAY_POINTS_H
-#define ANALYZE_REPORT_REPLAY_POINTS_H
+#pragma once
 
 #include "analyze/engine/report.h"
 #include "analyze/replay/edit.h"
@@ -32,5 +31,3 @@ enum work points_work(struct points *p, struct accumulator *f, const struct even
 bool points_offload(const struct points *p, uint32_t process);
 /* Its texts live as long as the points and the trace. */
 const struct edit_subject *points_kind(const struct points *p, uint32_t kind);
-
-#endif

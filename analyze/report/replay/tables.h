@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tables.h - places of cells in the tables of the replay of ranks. */
-#ifndef ANALYZE_REPORT_REPLAY_TABLES_H
-#define ANALYZE_REPORT_REPLAY_TABLES_H
+#pragma once
 
 #include "analyze/engine/report.h"
 
@@ -47,5 +46,3 @@ enum {
 extern const struct table_type table_replay, table_replay_class, table_replay_rank,
 	table_replay_host, table_replay_dp, table_replay_stage, table_replay_step,
 	table_replay_rank_step;
-
-#endif

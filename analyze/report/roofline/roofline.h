@@ -4,8 +4,7 @@
  *
  * The report of operators follows calls and their GPU work; it hands over what each operator did.
  */
-#ifndef ANALYZE_REPORT_ROOFLINE_ROOFLINE_H
-#define ANALYZE_REPORT_ROOFLINE_ROOFLINE_H
+#pragma once
 
 #include "analyze/engine/report.h"
 #include "analyze/model/peaks.h"
@@ -71,5 +70,3 @@ enum status roofline_put_cell(struct accumulator *f, const struct roofline_cell 
 			      struct error *err);
 enum status roofline_put_gpu(struct accumulator *f, uint32_t process,
 			     const struct roofline_gpu *gpu, struct error *err);
-
-#endif

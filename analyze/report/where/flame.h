@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flame.h - where the boxes of the page's flame graphs lie. */
-#ifndef ANALYZE_REPORT_WHERE_FLAME_H
-#define ANALYZE_REPORT_WHERE_FLAME_H
+#pragma once
 
 #include "analyze/report/where/paths.h"
 
@@ -17,5 +16,3 @@ extern const struct table_type table_flame;
 
 /* Makes the rows, where the run wants pictures. */
 enum status flame_end(struct accumulator *f, const struct path_sums *sums, struct error *err);
-
-#endif

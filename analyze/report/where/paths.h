@@ -5,8 +5,7 @@
  * Idle time is at leaves of class PATH_IDLE below the path that makes the GPU wait (struct
  * idle_segment); the name of a leaf is its cause and phase.
  */
-#ifndef ANALYZE_REPORT_WHERE_PATHS_H
-#define ANALYZE_REPORT_WHERE_PATHS_H
+#pragma once
 
 #include "analyze/engine/report.h"
 #include "convert/stage/path_sums.h"
@@ -32,5 +31,3 @@ const char *paths_module(const struct trace *t, const struct path_node *node);
 /* "resnet.py:91" of "models/resnet.py(91): forward"; false: it is a framework's, or has no line. */
 enum { PATH_LINE_TEXT = 120 };
 bool paths_line(const char *function, char out[PATH_LINE_TEXT]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tree.h - the rows of the table `paths` as trees, one for each rank. */
-#ifndef ANALYZE_REPORT_WHERE_TREE_H
-#define ANALYZE_REPORT_WHERE_TREE_H
+#pragma once
 
 #include "analyze/engine/report.h"
 #include "schemas/model/trace.h"
@@ -36,5 +35,3 @@ void tree_release(struct tree *t);
 bool tree_is(const struct tree_node *n, enum path_class class);
 /* Its name; "(backward)", "(recompute)", "(other)" of one without. */
 const char *tree_frame(const struct tree_node *n);
-
-#endif

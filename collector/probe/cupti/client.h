@@ -12,8 +12,7 @@
  * stop waits for it.  No lock is held over a call of CUPTI.  `report` collects what users should
  *know; probe.c puts it into the log.
  */
-#ifndef COLLECTOR_PROBE_CUPTI_CLIENT_H
-#define COLLECTOR_PROBE_CUPTI_CLIENT_H
+#pragma once
 
 #include "collector/probe/cupti/internal.h"
 
@@ -95,5 +94,3 @@ void cupti_client_graph_level(void);
 void cupti_client_forked(void);
 /* Nothing may be asked of CUPTI in this process. */
 bool cupti_client_is_dead(void);
-
-#endif

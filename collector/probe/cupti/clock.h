@@ -12,8 +12,7 @@
  *
  * State is static; writer thread only.
  */
-#ifndef COLLECTOR_PROBE_CUPTI_CLOCK_H
-#define COLLECTOR_PROBE_CUPTI_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ uint64_t cupti_clock_off_ns(void);
 /* Whether the last measurement was no time of day; whether it confirmed the one before. */
 bool cupti_clock_is_strange(void);
 bool cupti_clock_is_steady(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - the parts of the probe of CUPTI. */
-#ifndef COLLECTOR_PROBE_CUPTI_INTERNAL_H
-#define COLLECTOR_PROBE_CUPTI_INTERNAL_H
+#pragma once
 
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/lib.h"
@@ -179,5 +178,3 @@ void cupti_process_reset(const struct cupti_lib *lib);
  * is needed, and the clock stays.  False: it was not CLOCK_REALTIME.
  */
 bool cupti_process_set_clock(const struct cupti_lib *lib);
-
-#endif

@@ -19,8 +19,7 @@
  *
  * Made once by cupti_layouts_open(), constant afterwards.
  */
-#ifndef COLLECTOR_PROBE_CUPTI_LAYOUT_H
-#define COLLECTOR_PROBE_CUPTI_LAYOUT_H
+#pragma once
 
 #include "collector/probe/cupti/lib.h"
 #include "schemas/base/bytes.h"
@@ -147,5 +146,3 @@ static inline const struct cupti_layout *cupti_layout_of(const struct cupti_fami
 		variant |= LAYOUT_LATENCY;
 	return f->layouts[variant & f->variants];
 }
-
-#endif

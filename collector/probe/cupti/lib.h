@@ -9,8 +9,7 @@
  *
  * Filled once by cupti_lib_open(), constant afterwards; the library stays loaded for good.
  */
-#ifndef COLLECTOR_PROBE_CUPTI_LIB_H
-#define COLLECTOR_PROBE_CUPTI_LIB_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -139,5 +138,3 @@ void cupti_ids_open(const struct cupti_lib *lib);
 bool cupti_ids_of_stream(const void *stream, struct cupti_stream_ids *out);
 /* Both in one word, as nvtx/names.h keeps them. */
 uint64_t cupti_ids_word(uint32_t context, uint32_t stream);
-
-#endif

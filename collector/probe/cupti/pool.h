@@ -14,8 +14,7 @@
  * clear them on the program's threads.  The last resort are places for a single record that are
  * lent in turn, so that several may have one at once: they are never read.
  */
-#ifndef COLLECTOR_PROBE_CUPTI_POOL_H
-#define COLLECTOR_PROBE_CUPTI_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ unsigned pool_fullness(void);
 
 /* The child of a fork: all requests get the shared buffer from now on. */
 void pool_forked(void);
-
-#endif

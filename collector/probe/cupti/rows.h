@@ -6,8 +6,7 @@
  *
  * State is static; writer thread only.
  */
-#ifndef COLLECTOR_PROBE_CUPTI_ROWS_H
-#define COLLECTOR_PROBE_CUPTI_ROWS_H
+#pragma once
 
 #include "collector/probe/cupti/lib.h"
 #include "collector/probe/cupti/pool.h"
@@ -47,5 +46,3 @@ struct cupti_row_counts {
 	uint64_t no_time, unknown, unwanted, noise, early;
 };
 const struct cupti_row_counts *cupti_row_counts(void);
-
-#endif

@@ -6,8 +6,7 @@
  * process attributes in JSON.  They are kept and put into each log that is opened later.  State is
  * static; writer thread only.
  */
-#ifndef COLLECTOR_PROBE_CUPTI_TABLES_H
-#define COLLECTOR_PROBE_CUPTI_TABLES_H
+#pragma once
 
 #include "collector/probe/cupti/lib.h"
 
@@ -48,5 +47,3 @@ void cupti_tables_note(uint32_t device, uint32_t context);
  * there are no more. */
 bool cupti_tables_uuid(unsigned n, uint32_t *id, char uuid[48]);
 void cupti_tables_forget(void);
-
-#endif

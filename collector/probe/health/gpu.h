@@ -8,8 +8,7 @@
  * its UUID, so any process of the machine may sample it.  The memory probe asks here, too.  State
  * is static; one thread at a time.
  */
-#ifndef COLLECTOR_PROBE_HEALTH_GPU_H
-#define COLLECTOR_PROBE_HEALTH_GPU_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -79,5 +78,3 @@ void health_gpu_driver(char out[HEALTH_NAME]);
 void health_gpu_sample(int gpu, uint64_t now_ns, struct gpu_values *out);
 /* The child of a fork must not use what the parent opened. */
 void health_gpu_forget(void);
-
-#endif

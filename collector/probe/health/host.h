@@ -2,8 +2,7 @@
 /*
  * host.h - how a process fares on its host, by /proc: nothing of it is needed but its number.
  */
-#ifndef COLLECTOR_PROBE_HEALTH_HOST_H
-#define COLLECTOR_PROBE_HEALTH_HOST_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,5 +32,3 @@ struct host_state {
 };
 void health_host_sample(struct host_state *state, const char *proc, uint64_t now_ns,
 			struct host_values *out);
-
-#endif

@@ -6,8 +6,7 @@
  * Everything that NCCL hands over is borrowed for the call.  Results are ncclResult_t, 0 is
  * success, and no other is ever returned: NCCL must not notice us.
  */
-#ifndef COLLECTOR_PROBE_NCCL_PLUGIN_H
-#define COLLECTOR_PROBE_NCCL_PLUGIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ struct nccl_profiler {
 	int (*finalize)(void *context);
 	void *later[4]; /* what others have added to version 7 is not there */
 };
-
-#endif

@@ -7,8 +7,7 @@
  * our own words for that; a test holds them against NVTX's headers where they are installed.
  * Everything here belongs to the program: it is borrowed for the call, functions stay for good.
  */
-#ifndef COLLECTOR_PROBE_NVTX_ABI_H
-#define COLLECTOR_PROBE_NVTX_ABI_H
+#pragma once
 
 #include "schemas/model/nvtx.h"
 
@@ -168,5 +167,3 @@ struct nvtx_enum {
 	uint64_t id;
 	void *extension;
 };
-
-#endif

@@ -8,8 +8,7 @@
  * the id, any other text is copied.  Nothing is parsed here.  Memory is allocated at a thread's
  * first call only, and no lock is taken.
  */
-#ifndef COLLECTOR_PROBE_NVTX_CALLS_H
-#define COLLECTOR_PROBE_NVTX_CALLS_H
+#pragma once
 
 #include "collector/probe/nvtx/names.h"
 #include "collector/probe/nvtx/abi.h"
@@ -139,5 +138,3 @@ static inline struct nvtx_event nvtx_event_of_payloads(const void *domain,
 				    .payloads = data,
 				    .payload_count = count };
 }
-
-#endif

@@ -6,8 +6,7 @@
  * arena/texts.h.  Adding takes a short lock and is done when something is registered, never for an
  * event; looking up takes none, any thread.
  */
-#ifndef COLLECTOR_PROBE_NVTX_NAMES_H
-#define COLLECTOR_PROBE_NVTX_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ bool nvtx_names_adopt(void);
 /* For what else is registered: nvtx/payload.c, open.c. */
 void nvtx_names_lock(void);
 void nvtx_names_unlock(void);
-
-#endif

@@ -11,8 +11,7 @@
  * window, possibly in the middle of a change, so fields are atomic and a version is odd during
  * changes.  Nothing here locks or allocates except nvtx_stack_new(), once for each thread.
  */
-#ifndef COLLECTOR_PROBE_NVTX_OPEN_H
-#define COLLECTOR_PROBE_NVTX_OPEN_H
+#pragma once
 
 #include "collector/session/thread_state.h"
 #include "schemas/model/nvtx.h"
@@ -128,5 +127,3 @@ void nvtx_started_adopt(void);
 /* The record of a range that was open when the window ended; false: it began later. */
 bool nvtx_open_record(struct ring_record *out, const struct tick_span *window, uint64_t begin,
 		      uint64_t word, uint32_t name, uint32_t more);
-
-#endif

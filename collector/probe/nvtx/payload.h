@@ -9,8 +9,7 @@
  *
  * Tables in the arena that only grow, up to a ceiling; lookups take no lock.
  */
-#ifndef COLLECTOR_PROBE_NVTX_PAYLOAD_H
-#define COLLECTOR_PROBE_NVTX_PAYLOAD_H
+#pragma once
 
 #include "collector/probe/nvtx/open.h"
 #include "collector/probe/nvtx/abi.h"
@@ -34,5 +33,3 @@ bool nvtx_schemas_adopt(void);
 
 /* Appends the schema `id` and all that it is made of; nothing for types that need none. */
 void nvtx_schema_write(struct buf *out, uint32_t domain, uint64_t id);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * State is static; writer thread only.
  */
-#ifndef COLLECTOR_PROBE_NVTX_ROWS_H
-#define COLLECTOR_PROBE_NVTX_ROWS_H
+#pragma once
 
 #include "collector/arena/ring.h"
 
@@ -22,5 +21,3 @@ struct writer;
  */
 void nvtx_rows_put(struct writer *w, uint32_t track, uint32_t tid, const struct ring_record *r,
 		   const uint8_t *tail);
-
-#endif

@@ -5,8 +5,7 @@
  * Pure functions over text[0..len), no NUL needed; results point into it.  False: not such a text,
  * and all of it is the name.
  */
-#ifndef COLLECTOR_PROBE_NVTX_TEXT_H
-#define COLLECTOR_PROBE_NVTX_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ const char *nvtx_text_collective(const char *text, size_t len);
 size_t nvtx_text_narrow(char *out, size_t cap, const void *wide);
 /* The length of text[0..len) truncated to `cap` bytes without splitting a character. */
 size_t nvtx_text_fit(const char *text, size_t len, size_t cap);
-
-#endif

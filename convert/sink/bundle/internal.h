@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - the parts of a bundle. */
-#ifndef CONVERT_SINK_BUNDLE_INTERNAL_H
-#define CONVERT_SINK_BUNDLE_INTERNAL_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -41,5 +40,3 @@ struct sha256 {
 void sha256_init(struct sha256 *s);
 void sha256_put(struct sha256 *s, const void *bytes, size_t len);
 char *sha256_text(struct sha256 *s, char out[SHA256_TEXT]); /* ends it; returns `out` */
-
-#endif

@@ -6,8 +6,7 @@
  * text; bytes behind it may have been touched.  The same characters as buf_put_u64_text(),
  * chrome_put_us() and json_put_f64() give.
  */
-#ifndef CONVERT_SINK_CHROME_DIGITS_FAST_H
-#define CONVERT_SINK_CHROME_DIGITS_FAST_H
+#pragma once
 
 #include "schemas/base/buf.h"
 
@@ -114,5 +113,3 @@ static inline uint8_t *digits_put_short_f64(uint8_t *p, double v)
 	/* up to the last that is not 0, but at least one */
 	return p + 2 + (63 - (unsigned)__builtin_clzll(rest | 1)) / 8;
 }
-
-#endif

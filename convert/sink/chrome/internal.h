@@ -6,8 +6,7 @@
  * Spaced (`"rank": 0`) and distributedInfo on a line of its own before the events, because HTA
  * finds the rank by a pattern, line by line.
  */
-#ifndef CONVERT_SINK_CHROME_INTERNAL_H
-#define CONVERT_SINK_CHROME_INTERNAL_H
+#pragma once
 
 #include "convert/sink/chrome/text_fast.h"
 #include "convert/stage/collective.h"
@@ -60,5 +59,3 @@ const char *chrome_collective(const struct trace *t, const struct event *e);
 /* Appends that operator where the launch was, unless the launch is within one. */
 void chrome_put_operator(struct buf *b, const struct chrome_file *f, const struct event *e,
 			 const struct launch *from, struct collectives *collectives);
-
-#endif

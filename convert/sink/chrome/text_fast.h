@@ -8,8 +8,7 @@
  * further ones only the values are written.  Memory is bounded: when it is full all texts are
  * dropped.
  */
-#ifndef CONVERT_SINK_CHROME_TEXT_FAST_H
-#define CONVERT_SINK_CHROME_TEXT_FAST_H
+#pragma once
 
 #include "convert/sink/chrome/digits_fast.h"
 #include "schemas/base/arena.h"
@@ -113,5 +112,3 @@ void chrome_texts_note(struct chrome_texts *t, struct chrome_key key, const stru
  */
 uint8_t *chrome_text_put(struct chrome_texts *t, const struct chrome_text *text, uint8_t *p,
 			 const struct event *e, uint64_t duration_ns);
-
-#endif

@@ -7,8 +7,7 @@
  * Memory is that of one group.  Bytes go to where the caller says, so that two files may be made at
  *a time.  Nothing is compressed; texts and references repeat, which a dictionary is for.
  */
-#ifndef CONVERT_SINK_PARQUET_INTERNAL_H
-#define CONVERT_SINK_PARQUET_INTERNAL_H
+#pragma once
 
 #include "convert/sink/data_tables.h"
 #include "schemas/base/map.h"
@@ -55,5 +54,3 @@ enum status parquet_put(struct parquet *p, const struct cell *cells, struct erro
 /* Ends the file. */
 enum status parquet_end(struct parquet *p, struct error *err);
 void parquet_release(struct parquet *p); /* accepts a zeroed one */
-
-#endif

@@ -3,8 +3,7 @@
  * thrift.h - Thrift's compact protocol, as far as Parquet's headers and footer need it.  Fields of
  * a struct come in the order of their numbers; each struct has its own `last` number.
  */
-#ifndef CONVERT_SINK_PARQUET_THRIFT_H
-#define CONVERT_SINK_PARQUET_THRIFT_H
+#pragma once
 
 #include "schemas/base/buf.h"
 
@@ -82,5 +81,3 @@ static inline void thrift_end(struct thrift *t)
 {
 	buf_put_byte(t->out, 0);
 }
-
-#endif

@@ -12,8 +12,7 @@
  *	Queue length   calls whose work has not begun, the most in each millisecond
  *	Memory ...     what the allocator said, or the sum of what it gave and took
  */
-#ifndef CONVERT_SINK_PERFETTO_DERIVE_H
-#define CONVERT_SINK_PERFETTO_DERIVE_H
+#pragma once
 
 #include "convert/sink/perfetto/internal.h"
 
@@ -62,5 +61,3 @@ enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum g
 enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event *e,
 				   bool *has_place, struct error *err);
 enum status perfetto_derive_end(struct perfetto_derive *d, struct error *err);
-
-#endif

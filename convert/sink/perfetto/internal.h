@@ -3,8 +3,7 @@
  * internal.h - the parts of the Perfetto sink: the file, its rows, what events say, what is
  * derived.
  */
-#ifndef CONVERT_SINK_PERFETTO_INTERNAL_H
-#define CONVERT_SINK_PERFETTO_INTERNAL_H
+#pragma once
 
 #include "convert/name/rules.h"
 #include "convert/output/output.h"
@@ -271,5 +270,3 @@ static inline bool perfetto_is_rare(const struct event *e)
 /* Writes the arguments, at most t->most or ->rare_most bytes, and returns their end. */
 uint8_t *perfetto_put_args(uint8_t *p, const struct perfetto_template *t, const struct event *e,
 			   const struct track *k);
-
-#endif

@@ -12,8 +12,7 @@
  * width, padded as writers of protobuf do, so that nothing is moved.  The caller has WIRE_MOST
  *bytes and those of the arguments.
  */
-#ifndef CONVERT_SINK_PERFETTO_WIRE_H
-#define CONVERT_SINK_PERFETTO_WIRE_H
+#pragma once
 
 #include "schemas/base/buf.h"
 
@@ -221,5 +220,3 @@ static inline uint8_t *wire_put_sample(uint8_t *packet, uint64_t time_ns, struct
 	wire_end(packet, h, time_ns, p, 0);
 	return p;
 }
-
-#endif

@@ -14,8 +14,7 @@
  * derives what it derives of the original.  Lengths stand before contents, so
  * events are sorted by line in a spool, and each plane is built in a pile before it is written.
  */
-#ifndef CONVERT_SINK_TENSORBOARD_INTERNAL_H
-#define CONVERT_SINK_TENSORBOARD_INTERNAL_H
+#pragma once
 
 #include "convert/sink/sink.h"
 #include "convert/spool/spool.h"
@@ -231,5 +230,3 @@ enum status tb_put_plane_stats(struct tb_space *s, const struct tb_line *line, s
 			       struct error *err);
 /* Programs, losses, times: what is of no plane above. */
 enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error *err);
-
-#endif

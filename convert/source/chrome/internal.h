@@ -6,8 +6,7 @@
  * E, b and e, S and F) may be anywhere in the file, so they wait in a spool of their own and are
  * matched in order of time.
  */
-#ifndef CONVERT_SOURCE_CHROME_INTERNAL_H
-#define CONVERT_SOURCE_CHROME_INTERNAL_H
+#pragma once
 
 #include "convert/source/chrome/pairs.h"
 #include "convert/source/kineto/tracks.h"
@@ -23,5 +22,3 @@ struct chrome_import { /* used while the source opens */
 	struct import attrs; /* constants of the file as a whole */
 	uint64_t base_ns;
 };
-
-#endif

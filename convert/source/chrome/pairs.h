@@ -8,8 +8,7 @@
  * they nest and stay on their track; without, the number is an id, whose ranges overlap the rest of
  * their process, so that it gets a thread of its own, the first that has nothing open.
  */
-#ifndef CONVERT_SOURCE_CHROME_PAIRS_H
-#define CONVERT_SOURCE_CHROME_PAIRS_H
+#pragma once
 
 #include "convert/source/import.h"
 #include "convert/source/json/scan.h"
@@ -25,5 +24,3 @@ enum status chrome_pair_args(struct trace *t, struct event *begin, const struct 
 			     struct error *err);
 /* enum range_class of a category, whoever wrote it. */
 uint8_t chrome_range_class(const struct json *cat);
-
-#endif

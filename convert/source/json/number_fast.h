@@ -2,8 +2,7 @@
 /*
  * number.h - plain numbers as they mostly stand in traces, eight digits at a time.
  */
-#ifndef CONVERT_SOURCE_JSON_NUMBER_FAST_H
-#define CONVERT_SOURCE_JSON_NUMBER_FAST_H
+#pragma once
 
 #include "convert/source/json/scan.h"
 
@@ -126,5 +125,3 @@ static inline bool json_number_us_to_ns(const struct json_number *n, int64_t *ns
 	*ns = (int64_t)(n->digits * json_powers[3 - n->decimals]);
 	return true;
 }
-
-#endif

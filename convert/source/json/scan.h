@@ -14,8 +14,7 @@
  * control characters in strings are fine, and NaN, Infinity and N/A without quotes are values.
  *Invalid UTF-8 and lone surrogates become U+FFFD when a text is decoded.  Errors carry the offset.
  */
-#ifndef CONVERT_SOURCE_JSON_SCAN_H
-#define CONVERT_SOURCE_JSON_SCAN_H
+#pragma once
 
 #include "schemas/base/buf.h"
 
@@ -93,5 +92,3 @@ bool json_i64(const char *text, size_t len, int64_t *v);
 double json_f64(const char *text, size_t len);
 /* Microseconds as whole nanoseconds, exact to the third decimal, half up beyond it. */
 bool json_us_to_ns(const char *text, size_t len, int64_t *ns);
-
-#endif

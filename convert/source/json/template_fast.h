@@ -10,8 +10,7 @@
  * Which template follows which is remembered, so mostly the bytes are compared with one only.  What
  * is kept stays below a ceiling: when that is reached, all of it is forgotten.
  */
-#ifndef CONVERT_SOURCE_JSON_TEMPLATE_FAST_H
-#define CONVERT_SOURCE_JSON_TEMPLATE_FAST_H
+#pragma once
 
 #include "convert/source/json/number_fast.h"
 
@@ -57,5 +56,3 @@ bool json_templates_find(struct json_templates *k, struct json_scan *s, struct j
  */
 void *json_templates_add(struct json_templates *k, const struct json_scan *s, size_t len,
 			 const struct json_placeholder *numbers, unsigned count);
-
-#endif

@@ -8,8 +8,7 @@
  * list of keys whose numbers repeat from event to event, and everything else is a constant.  A
  * value that its place could not give back (correlation 0, a number as text) is a constant too.
  */
-#ifndef CONVERT_SOURCE_KINETO_ARGS_H
-#define CONVERT_SOURCE_KINETO_ARGS_H
+#pragma once
 
 #include "convert/source/import.h"
 #include "convert/source/kineto/document.h"
@@ -51,5 +50,3 @@ enum status kineto_put_member(struct kineto_args *a, struct import *to,
 /* The text of a string token as a name. */
 enum status kineto_name(struct kineto_args *a, const struct json *text, uint32_t *name,
 			struct error *err);
-
-#endif

@@ -8,8 +8,7 @@
  * empty key.  Arrows between nodes of a CUDA graph have ids from 2^40 on.  Where a stream was
  * spread over several rows of the viewer, its own number is the argument original_stream.
  */
-#ifndef CONVERT_SOURCE_KINETO_CUSPY_H
-#define CONVERT_SOURCE_KINETO_CUSPY_H
+#pragma once
 
 #include "convert/source/kineto/args.h"
 
@@ -23,5 +22,3 @@ bool cuspy_is_dependency(const struct kineto_event *e);
 void cuspy_counter(const struct kineto_event *e, struct track *track);
 /* Replaces a row of the viewer by the stream that it shows a part of. */
 void cuspy_stream(const struct kineto_event *e, struct kineto_place *place);
-
-#endif

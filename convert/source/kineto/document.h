@@ -3,8 +3,7 @@
  * document.h - a trace in Chrome's JSON, whoever wrote it: {"traceEvents": [...], ...} or the array
  * alone.  Its elements and the keys around them come one by one, in the order of the file.
  */
-#ifndef CONVERT_SOURCE_KINETO_DOCUMENT_H
-#define CONVERT_SOURCE_KINETO_DOCUMENT_H
+#pragma once
 
 #include "convert/source/json/scan.h"
 
@@ -74,5 +73,3 @@ bool kineto_is(const struct json *value, const char *text); /* a string, and thi
 /* For bids: whether a head begins as JSON, with '{' or '[' at *at; whether `text` is in it. */
 bool json_begins(const uint8_t *head, size_t len, size_t *at);
 bool head_has(const uint8_t *head, size_t len, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * import.h - from the elements and keys of a Kineto file to events in a spool.  An importer is used
  * while a Kineto source opens, and is released when it has.
  */
-#ifndef CONVERT_SOURCE_KINETO_IMPORT_H
-#define CONVERT_SOURCE_KINETO_IMPORT_H
+#pragma once
 
 #include "convert/source/kineto/import_fast.h"
 #include "convert/source/kineto/tracks.h"
@@ -52,5 +51,3 @@ enum status kineto_head_put(struct kineto_import *k, const struct kineto_member 
 /* Completes the process by all that was read, and adds its GPUs. */
 enum status kineto_head_finish(struct kineto_import *k, uint32_t command, const char *path,
 			       struct error *err);
-
-#endif

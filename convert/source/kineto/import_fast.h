@@ -7,8 +7,7 @@
  * that matches a template is not scanned: it is that event with its own numbers.  Fewer than one
  * element in ten needs the scanner, which makes an import 2.5 times as fast.
  */
-#ifndef CONVERT_SOURCE_KINETO_IMPORT_FAST_H
-#define CONVERT_SOURCE_KINETO_IMPORT_FAST_H
+#pragma once
 
 #include "convert/source/json/template_fast.h"
 #include "schemas/model/event.h"
@@ -43,5 +42,3 @@ bool kineto_fast_take(struct kineto_import *k, struct json_scan *s, enum status 
 void kineto_fast_number(struct kineto_fast *f, const struct json *number, enum kineto_use use);
 /* The element became this event, which was put; NULL: an arrow that nobody needs. */
 void kineto_fast_learn(struct kineto_import *k, const struct event *e);
-
-#endif

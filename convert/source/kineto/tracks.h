@@ -8,8 +8,7 @@
  * no host thread has otherwise; the pid itself is kept as an attribute.  In other files each pid is
  * a process.  Names ("M" events) may stand before or after the events, so they are set at the end.
  */
-#ifndef CONVERT_SOURCE_KINETO_TRACKS_H
-#define CONVERT_SOURCE_KINETO_TRACKS_H
+#pragma once
 
 #include "convert/source/kineto/args.h"
 #include "schemas/base/map.h"
@@ -53,5 +52,3 @@ enum status kineto_track_named(struct kineto_tracks *k, const struct kineto_id *
 /* Gives the tracks their names, and the processes that were made here also their constants.
  * Returns the name of the one process, 0: it has none. */
 uint32_t kineto_tracks_finish(struct kineto_tracks *k, uint32_t schema);
-
-#endif

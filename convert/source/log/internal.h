@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - the parts of the reader of logs. */
-#ifndef CONVERT_SOURCE_LOG_INTERNAL_H
-#define CONVERT_SOURCE_LOG_INTERNAL_H
+#pragma once
 
 #include "convert/input/input.h"
 #include "convert/source/source.h"
@@ -168,5 +167,3 @@ void log_readahead_close(struct log_readahead *a); /* accepts NULL */
 enum status log_readahead_next(struct log_readahead *a, struct log_cursor **out, struct error *err);
 /* Takes a cursor back, to be used again while there are more blocks. */
 void log_readahead_reuse(struct log_readahead *a, struct log_cursor *c);
-
-#endif

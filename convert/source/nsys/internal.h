@@ -6,8 +6,7 @@
  * them mean something; a column that it does not know is kept as an argument under its own name.
  * So older and newer exports are read alike, and a missing column is a missing figure.
  */
-#ifndef CONVERT_SOURCE_NSYS_INTERNAL_H
-#define CONVERT_SOURCE_NSYS_INTERNAL_H
+#pragma once
 
 #include "convert/source/import.h"
 #include "convert/source/sqlite/database.h"
@@ -101,5 +100,3 @@ struct nsys_column { /* for events of one kind */
 /* What a column of this name is. */
 enum status nsys_column(struct import *to, unsigned kind, const char *name, struct nsys_column *out,
 			struct error *err);
-
-#endif

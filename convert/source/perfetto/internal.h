@@ -6,8 +6,7 @@
  * tracks, clocks, and that the file is ours.  The first pass takes these, the second one the
  * events.  Field numbers are those of Perfetto's protos, each beside the code that reads it.
  */
-#ifndef CONVERT_SOURCE_PERFETTO_INTERNAL_H
-#define CONVERT_SOURCE_PERFETTO_INTERNAL_H
+#pragma once
 
 #include "convert/source/kineto/args.h"
 #include "schemas/base/map.h"
@@ -293,5 +292,3 @@ static inline enum status pftrace_lose(struct pftrace_reader *r, enum loss why)
 	import_lose(&r->to, why, 1);
 	return ST_OK;
 }
-
-#endif

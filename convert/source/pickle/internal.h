@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - values.c has memory and values, pickle.c the machine, json.c the same of JSON. */
-#ifndef CONVERT_SOURCE_PICKLE_INTERNAL_H
-#define CONVERT_SOURCE_PICKLE_INTERNAL_H
+#pragma once
 
 #include "convert/source/pickle/pickle.h"
 #include "schemas/base/arena.h"
@@ -74,5 +73,3 @@ enum status pickle_give(struct pickle *p, const struct pickle_value *list,
 			struct pickle_value *item);
 /* The dictionary on top of the stack, where it is whole. */
 enum status pickle_give_top(struct pickle *p);
-
-#endif

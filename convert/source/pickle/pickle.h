@@ -15,8 +15,7 @@
  * goes to its caller one by one, and its memory serves again.  What of it comes back later -
  * stacks, because a pickle names each object once and then refers to it - is kept by pickle_keep().
  */
-#ifndef CONVERT_SOURCE_PICKLE_PICKLE_H
-#define CONVERT_SOURCE_PICKLE_PICKLE_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -98,5 +97,3 @@ int64_t pickle_int(const struct pickle_value *v, int64_t fallback);
 const char *pickle_text(const struct pickle_value *v, const char *fallback);
 /* How many items a list or dictionary has; 0 for anything else. */
 size_t pickle_count(const struct pickle_value *v);
-
-#endif

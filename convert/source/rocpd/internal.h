@@ -8,8 +8,7 @@
  * that a version lacks is NULL here, and the environment that processes are stored with is never
  * read.
  */
-#ifndef CONVERT_SOURCE_ROCPD_INTERNAL_H
-#define CONVERT_SOURCE_ROCPD_INTERNAL_H
+#pragma once
 
 #include "convert/source/import.h"
 #include "convert/source/sqlite/database.h"
@@ -111,5 +110,3 @@ enum status rocpd_text(struct rocpd_database *d, sqlite3_stmt *s, int column, ui
 		       struct error *err);
 /* rows.c: events of the set, once processes, threads and agents are known. */
 enum status rocpd_read_rows(struct rocpd_database *d, struct error *err);
-
-#endif

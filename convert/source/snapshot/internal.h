@@ -3,8 +3,7 @@
  * internal.h - fields.c reads dictionaries of a snapshot, events.c makes events, source.c knows
  * what follows from what.
  */
-#ifndef CONVERT_SOURCE_SNAPSHOT_INTERNAL_H
-#define CONVERT_SOURCE_SNAPSHOT_INTERNAL_H
+#pragma once
 
 #include "convert/source/import.h"
 #include "convert/source/pickle/pickle.h"
@@ -105,5 +104,3 @@ enum status snapshot_put_pool(struct snapshot *s, enum kind kind, const struct p
 /* Anything else that the ring has; `from` may be NULL but for "oom". */
 enum status snapshot_put_mark(struct snapshot *s, const char *name, const struct place *at,
 			      const struct entry *from, int64_t at_us, struct error *err);
-
-#endif

@@ -7,8 +7,7 @@
  * write-ahead log is read without it.  The schema is not trusted (no function, view or trigger of
  * it runs), and no value longer than DATABASE_VALUE_BYTES is loaded.
  */
-#ifndef CONVERT_SOURCE_SQLITE_DATABASE_H
-#define CONVERT_SOURCE_SQLITE_DATABASE_H
+#pragma once
 
 #include "schemas/base/status.h"
 
@@ -49,5 +48,3 @@ static inline bool database_row(sqlite3_stmt *s)
 bool database_number(struct database *d, const char *sql, int64_t *out);
 /* An ordinary table of this name; a view or a virtual table is none. */
 bool database_has(struct database *d, const char *table);
-
-#endif

@@ -7,8 +7,7 @@
  * id API events (by their name, or details of GPU work), _r with a step number steps,
  * MemoryAllocation and MemoryDeallocation allocations.
  */
-#ifndef CONVERT_SOURCE_XPLANE_INTERNAL_H
-#define CONVERT_SOURCE_XPLANE_INTERNAL_H
+#pragma once
 
 #include "convert/source/import.h"
 #include "schemas/base/map.h"
@@ -161,5 +160,3 @@ enum status xplane_attr_value(struct xplane_import *x, const struct xplane_value
  * something in the text is unknown. */
 enum status xplane_attr_details(struct xplane_import *x, const struct xplane_value *v,
 				struct event *e, bool *taken, struct error *err);
-
-#endif

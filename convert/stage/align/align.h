@@ -12,8 +12,7 @@
  *
  * Needs a pass over one input of each host, beforehand; nothing is read where there is one host.
  */
-#ifndef CONVERT_STAGE_ALIGN_ALIGN_H
-#define CONVERT_STAGE_ALIGN_ALIGN_H
+#pragma once
 
 #include "convert/name/rules.h"
 #include "convert/spool/merge.h"
@@ -39,5 +38,3 @@ struct align_request {
 };
 /* Sets the fits of the inputs, and moves rows of windows in the trace with their processes. */
 enum status align_fit(const struct align_request *how, struct error *err);
-
-#endif

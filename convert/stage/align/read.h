@@ -3,8 +3,7 @@
  * read.h - when all-reduces and barriers ended, by one input of a host, and how two clocks
  * differ by that.  One thread.
  */
-#ifndef CONVERT_STAGE_ALIGN_READ_H
-#define CONVERT_STAGE_ALIGN_READ_H
+#pragma once
 
 #include "convert/spool/merge.h"
 #include "convert/name/rules.h"
@@ -34,5 +33,3 @@ uint64_t align_anchor_error(const struct trace *t, uint32_t process);
 enum status align_read(const char *path, const struct name_rules *rules,
 		       const struct budget *budget, struct ended **out, size_t *count,
 		       struct error *err);
-
-#endif

@@ -22,8 +22,7 @@
  * events that begin before the end of an interval came with it or earlier.  The batch of ST_END, or
  * of a fault, has no events but carries the last intervals and marks.
  */
-#ifndef CONVERT_STAGE_CONTEXT_CONTEXT_H
-#define CONVERT_STAGE_CONTEXT_CONTEXT_H
+#pragma once
 
 #include "convert/name/rules.h"
 #include "convert/source/source.h"
@@ -127,5 +126,3 @@ struct interval_list {
  */
 enum status interval_list_add(struct interval_list *l, const struct phase_interval *one,
 			      uint64_t shortest_ns, struct error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * only those that can still decide something are kept and nothing is searched: of those that could
  * be innermost a stack, of those that could be outermost a queue.
  */
-#ifndef CONVERT_STAGE_CONTEXT_HOST_H
-#define CONVERT_STAGE_CONTEXT_HOST_H
+#pragma once
 
 #include "convert/stage/context/context.h"
 #include "schemas/base/map.h"
@@ -219,5 +218,3 @@ void autograd_enter(struct host *h, struct host_process *p, struct host_thread *
 /* The operator or module was entered, and `node` is its own. */
 enum status autograd_entered(struct host *h, struct host_thread *t, const struct event *e,
 			     uint32_t node, struct error *err);
-
-#endif

@@ -11,8 +11,7 @@
  *	launch.c   recent calls by correlation, and the GPU work that they launched
  *	ids.c      how far these ids reach
  */
-#ifndef CONVERT_STAGE_CONTEXT_INTERNAL_H
-#define CONVERT_STAGE_CONTEXT_INTERNAL_H
+#pragma once
 
 #include "convert/stage/context/host.h"
 
@@ -128,5 +127,3 @@ void launch_release(struct context *c);
 size_t launch_ready(const struct context *c);
 /* Finds the launches of the oldest `count` events, by the same index in launch.found. */
 enum status launch_find(struct context *c, size_t count, struct error *err);
-
-#endif

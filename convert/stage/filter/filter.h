@@ -8,8 +8,7 @@
  * `from` and `to`: an event that began before gets EVENT_BEGAN_EARLIER and no longer counts as a
  * call; half-open everywhere.  What is left out is counted as LOSS_CUT_OUT.
  */
-#ifndef CONVERT_STAGE_FILTER_FILTER_H
-#define CONVERT_STAGE_FILTER_FILTER_H
+#pragma once
 
 #include "convert/source/source.h"
 #include "schemas/base/option.h"
@@ -49,5 +48,3 @@ enum status filter_find_origin(struct filter *filter, char *const *paths, size_t
 /* Owns `below` from here on, even on failure.  `filter` is borrowed until close. */
 enum status filter_open(struct source **out, struct source *below, struct trace *trace,
 			const struct filter *filter, struct error *err);
-
-#endif

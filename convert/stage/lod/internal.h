@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - the stage, and the state of each track while what is below is read. */
-#ifndef CONVERT_STAGE_LOD_INTERNAL_H
-#define CONVERT_STAGE_LOD_INTERNAL_H
+#pragma once
 
 #include "convert/spool/spool.h"
 #include "convert/stage/context/context.h"
@@ -93,5 +92,3 @@ enum status lod_spans_close(struct lod *d, struct lod_track *t, struct error *er
 enum status lod_sample_put(struct lod *d, const struct event *e, uint64_t interval,
 			   struct error *err);
 enum status lod_samples_close(struct lod *d, struct lod_track *t, struct error *err);
-
-#endif

@@ -15,8 +15,7 @@
  * Names and schemas of merged events are new, and tables come first (trace.h): the stage reads all
  * below it when it is opened and holds what is left in a spool.  It stands above all other stages.
  */
-#ifndef CONVERT_STAGE_LOD_LOD_H
-#define CONVERT_STAGE_LOD_LOD_H
+#pragma once
 
 #include "convert/source/source.h"
 
@@ -57,5 +56,3 @@ enum status lod_open(struct source **out, struct source *below, struct trace *tr
 		     const struct lod_request *how, struct error *err);
 /* The totals of one process; 0: of all. */
 struct lod_totals lod_totals(const struct source *s, uint32_t process);
-
-#endif
