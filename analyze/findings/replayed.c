@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNEXPLAINED_MOST 0.1     /* of a step */
-#define BLANK_NS         100000u /* between launches shorter ones are Python's */
+#define UNEXPLAINED_MOST 0.1                /* of a step */
+#define BLANK_NS         100000u            /* between launches shorter ones are Python's */
+#define KEPT_MOST        ((size_t)32 << 20) /* bytes of ranks' replays; more are made again */
 
 const char *const replayed_places[REPLAYED_PLACES] = { "*zero_grad*",
 						       "*search_unused_parameters*" };
@@ -22,26 +23,32 @@ struct answer {
 	struct edit_set set;
 	struct sum sum;
 };
+/* A rank whose points are kept. */
+struct rank {
+	struct log_reader *reader; /* NULL: it is to be read */
+	struct replay *replay;
+	struct replay_step *steps;
+	size_t step_count;
+	/* While no thread has anything open beside GPU work, one may have waited for that
+	 * work. */
+	uint64_t open_until_ns, busy_until_ns, busy_ns, blank_ns; /* busy_ns: since nothing is */
+};
 struct replayed {
 	struct tables *all;
+	struct rank ranks_of[LOG_WINDOWS];
 	struct answer *answers; /* the first: without edits */
 	size_t count, cap;
 	double unexplained_ns;
 	uint64_t ranks; /* that were replayed */
 };
 
-/* One pass over the points of a rank. */
+/* One run of a rank. */
 struct pass {
 	struct replayed *of;
+	const struct rank *rank;
 	size_t first, states; /* the answers from `first` on; state 0 is without edits */
-	const struct log_reader *reader;
-	struct replay *replay;
-	struct replay_step *steps;
-	size_t step_count;
+	struct replay_run *run;
 	uint64_t *lengths, *changed;
-	/* While no thread has anything open beside GPU work, one may have waited for that
-	 * work. */
-	uint64_t open_until_ns, busy_until_ns, busy_ns, blank_ns; /* busy_ns: since nothing is */
 };
 
 static const struct edit_set *set_of(const struct pass *p, unsigned state)
@@ -58,7 +65,8 @@ static double factor(void *self, unsigned state, uint32_t kind)
 {
 	const struct pass *p = self;
 
-	return is_rest(p, state) ? 1 : edit_factor(set_of(p, state), log_kind(p->reader, kind));
+	return is_rest(p, state) ? 1
+				 : edit_factor(set_of(p, state), log_kind(p->rank->reader, kind));
 }
 
 static bool overlaps(void *self, unsigned state)
@@ -76,14 +84,14 @@ static bool drops_rest(void *self, unsigned state)
 	return is_rest(self, state);
 }
 
-/* ---- a pass ------------------------------------------------------------------------------ */
+/* ---- a rank ------------------------------------------------------------------------------ */
 
 static uint64_t beyond(uint64_t a_ns, uint64_t b_ns)
 {
 	return a_ns > b_ns ? a_ns - b_ns : 0;
 }
 
-static void note_work(struct pass *p, const struct replay_work *w)
+static void note_work(struct rank *p, const struct replay_work *w)
 {
 	uint64_t from_ns =
 		p->busy_until_ns > p->open_until_ns ? p->busy_until_ns : p->open_until_ns;
@@ -92,7 +100,7 @@ static void note_work(struct pass *p, const struct replay_work *w)
 	p->busy_until_ns = w->end_ns > p->busy_until_ns ? w->end_ns : p->busy_until_ns;
 }
 
-static void note_host(struct pass *p, const struct replay_host *h)
+static void note_host(struct rank *p, const struct replay_host *h)
 {
 	uint64_t from_ns = p->open_until_ns, to_ns = h->begin_ns;
 
@@ -109,23 +117,50 @@ static void note_host(struct pass *p, const struct replay_host *h)
 	p->busy_ns = beyond(p->busy_until_ns, h->end_ns);
 }
 
-static enum status points_replay(struct pass *p, struct log_reader *reader, struct error *err)
+static void rank_close(struct rank *r)
+{
+	replay_close(r->replay);
+	log_close(r->reader);
+	free(r->steps);
+	*r = (struct rank){ .reader = NULL };
+}
+
+static enum status points_take_all(struct rank *r, struct error *err)
 {
 	struct point point;
 
 	for (;;) {
-		TRY(log_take(reader, &point, err));
+		TRY(log_take(r->reader, &point, err));
 		if (point.type == POINT_NONE)
-			return replay_end(p->replay, err);
+			return replay_end(r->replay, err);
 		if (point.type == POINT_HOST) {
-			note_host(p, &point.host);
-			TRY(replay_put_host(p->replay, &point.host, err));
+			note_host(r, &point.host);
+			TRY(replay_put_host(r->replay, &point.host, err));
 			continue;
 		}
-		note_work(p, &point.work);
-		TRY(replay_put_work(p->replay, &point.work, err));
+		note_work(r, &point.work);
+		TRY(replay_put_work(r->replay, &point.work, err));
 	}
 }
+
+/* No steps: nothing can be said of it. */
+static enum status rank_read(struct rank *r, const union value *row, struct error *err)
+{
+	if (r->reader)
+		return ST_OK;
+	TRY(log_steps_take(row[LOG_PACKED].text, row[LOG_STEPS].text, &r->steps, &r->step_count,
+			   err));
+	if (r->step_count <= 2)
+		r->step_count = 0;
+	TRY(log_open(&r->reader, r->step_count ? row[LOG_PACKED].text : "", err));
+	TRY(replay_open(&r->replay, err));
+	TRY(points_take_all(r, err));
+	if (log_is_damaged(r->reader))
+		r->step_count = 0;
+	return ST_OK;
+}
+
+/* ---- a pass ------------------------------------------------------------------------------ */
 
 /* What the edits are about is in less than half of the steps. */
 static bool is_elsewhere(const uint64_t *changed, size_t count)
@@ -143,25 +178,25 @@ static bool is_elsewhere(const uint64_t *changed, size_t count)
 static void pass_end(struct pass *p)
 {
 	struct replayed *r = p->of;
-	size_t count =
-		replay_lengths(p->replay, p->steps, p->step_count, 0, false, p->lengths, NULL);
+	const struct rank *k = p->rank;
+	size_t count = replay_lengths(p->run, k->steps, k->step_count, 0, false, p->lengths, NULL);
 
 	if (count < 2)
 		return;
 	double baseline = median_u64(p->lengths, count);
 	if (!p->first) {
-		uint64_t span_ns = p->steps[p->step_count - 1].end_ns - p->steps[0].begin_ns;
+		uint64_t span_ns = k->steps[k->step_count - 1].end_ns - k->steps[0].begin_ns;
 
-		replay_lengths(p->replay, p->steps, p->step_count, (unsigned)p->states, false,
+		replay_lengths(p->run, k->steps, k->step_count, (unsigned)p->states, false,
 			       p->lengths, NULL);
 		r->unexplained_ns += baseline - median_u64(p->lengths, count) +
-				     baseline * (double)p->blank_ns / (double)(span_ns + 1);
+				     baseline * (double)k->blank_ns / (double)(span_ns + 1);
 		r->ranks++;
 	}
 	for (size_t i = 0; i + 1 < p->states; i++) {
 		struct answer *a = &r->answers[p->first + i];
 
-		replay_lengths(p->replay, p->steps, p->step_count, (unsigned)i + 1,
+		replay_lengths(p->run, k->steps, k->step_count, (unsigned)i + 1,
 			       edit_is_graph(&a->set), p->lengths, p->changed);
 		a->sum.is_elsewhere |= a->set.count && is_elsewhere(p->changed, count);
 		a->sum.step_ns += median_u64(p->lengths, count);
@@ -169,36 +204,27 @@ static void pass_end(struct pass *p)
 }
 
 /* Of a rank: the answers from `first` on, `count` of them. */
-static enum status rank_replay(struct replayed *r, const union value *row, size_t first,
+static enum status rank_replay(struct replayed *r, const struct rank *rank, size_t first,
 			       size_t count, struct error *err)
 {
-	struct pass p = { .of = r, .first = first, .states = count + 1 };
+	struct pass p = { .of = r, .rank = rank, .first = first, .states = count + 1 };
 	struct replay_edits edits = { .states = (unsigned)count + 2,
 				      .factor = factor,
 				      .overlaps = overlaps,
 				      .drops_waits = drops_waits,
 				      .drops_rest = drops_rest,
 				      .self = &p };
-	struct log_reader *reader = NULL;
-	enum status status = log_steps_take(row[LOG_PACKED].text, row[LOG_STEPS].text, &p.steps,
-					    &p.step_count, err);
+	enum status status = replay_run_open(&p.run, rank->replay, &edits, err);
 
-	p.lengths = calloc(p.step_count + 1, sizeof(*p.lengths));
-	p.changed = calloc(p.step_count + 1, sizeof(*p.changed));
+	p.lengths = calloc(rank->step_count + 1, sizeof(*p.lengths));
+	p.changed = calloc(rank->step_count + 1, sizeof(*p.changed));
 	if (status == ST_OK && (!p.lengths || !p.changed))
 		status = fail_memory(err);
-	if (status == ST_OK && p.step_count > 2)
-		status = log_open(&reader, row[LOG_PACKED].text, err);
-	p.reader = reader;
-	if (status == ST_OK && reader)
-		status = replay_open(&p.replay, &edits, err);
-	if (status == ST_OK && reader)
-		status = points_replay(&p, reader, err);
-	if (status == ST_OK && reader && !log_is_damaged(reader))
+	if (status == ST_OK)
+		status = replay_run_go(p.run, err);
+	if (status == ST_OK)
 		pass_end(&p);
-	replay_close(p.replay);
-	log_close(reader);
-	free(p.steps);
+	replay_run_close(p.run);
 	free(p.lengths);
 	free(p.changed);
 	return status;
@@ -217,8 +243,11 @@ enum status replayed_open(struct replayed **out, struct tables *all, struct erro
 
 void replayed_close(struct replayed *r)
 {
-	if (r)
-		free(r->answers);
+	if (!r)
+		return;
+	for (size_t i = 0; i < LOG_WINDOWS; i++)
+		rank_close(&r->ranks_of[i]);
+	free(r->answers);
 	free(r);
 }
 
@@ -236,7 +265,7 @@ enum status replayed_ask(struct replayed *r, const char *const *edits, size_t co
 	struct table *t = tables_find(r->all, "replay_log");
 	const char *globs[EDIT_PLACES];
 	const union value *row;
-	size_t first = r->count;
+	size_t first = r->count, kept = 0;
 
 	memcpy(globs, replayed_places, sizeof(replayed_places));
 	for (size_t i = 0; i < count + !first; i++) {
@@ -255,8 +284,18 @@ enum status replayed_ask(struct replayed *r, const char *const *edits, size_t co
 	}
 	if (r->count == first || (first && !r->ranks))
 		return ST_OK;
-	for (size_t i = 0; i < LOG_WINDOWS && (row = table_at(t, i)); i++)
-		TRY(rank_replay(r, row, first, r->count - first, err));
+	for (size_t i = 0; i < LOG_WINDOWS && (row = table_at(t, i)); i++) {
+		struct rank *rank = &r->ranks_of[i];
+
+		TRY(rank_read(rank, row, err));
+		if (rank->step_count)
+			TRY(rank_replay(r, rank, first, r->count - first, err));
+		kept += replay_size(rank->replay);
+		if (kept > KEPT_MOST) {
+			kept -= replay_size(rank->replay);
+			rank_close(rank);
+		}
+	}
 	return ST_OK;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - the state of a replay: replay.c moves it on with each point, state.c makes it, frees
- * it and keeps the factors of the edits.
+ * internal.h - the moves between replay.c, which finds what points wait for, and run.c, which says
+ * when they then happen.
+ *
+ * A slot holds an instant that others may wait for: the latest point of a thread, the end of work,
+ * the begin of a launch.  Slot 0 is the first point of all and stays 0.
  */
 #pragma once
 
@@ -21,19 +24,37 @@ enum {
 	MARKS_BACK = 256,
 };
 
-/* When something happened: measured, and in each state. */
-struct instant {
-	uint64_t ns;
-	uint64_t *at;
+enum move_type {
+	MOVE_SET,    /* `to` happens `own` after `from` */
+	MOVE_DEPEND, /* the next MEET or WORK happens no sooner than `own` after `from` */
+	MOVE_OWN,    /* a thread spends `own` */
+	MOVE_MEET,   /* a thread spends `own`, has met what it depends on, and spends `rest` */
+	MOVE_WORK,   /* what it depends on, then `rest`, then it takes `own`; `from` ends with it */
+	MOVE_CHANGED, /* `own` is what points of the kind took since the last of these */
+	MOVE_MARK,    /* the mark `to` is where the thread `from` is */
+	MOVE_WAITS,   /* marks from `to` until before `kind` wait for `from` */
+};
+enum { MOVE_IS_FIRST = 1, MOVE_COMMUNICATES = 2, MOVE_WAITS_FOR_GPU = 4 };
+struct move {
+	double own, rest; /* ns; rest: not scaled where it is negative */
+	double at;        /* measured; of OWN, MEET and WORK */
+	uint32_t to, from, kind;
+	uint8_t type, activity, flags;
 };
 
+struct instant {
+	uint64_t ns; /* measured */
+	uint32_t slot;
+};
 struct open_call { /* a range or call that goes on */
 	struct replay_host host;
 	uint64_t order; /* of equal ends the one that began last ends first */
 };
 struct thread {
 	uint32_t id;
-	struct instant last;     /* its latest point */
+	struct instant last; /* its latest point */
+	uint64_t own_ns;     /* until then, of one kind, that no move tells yet */
+	uint32_t own_kind;
 	uint64_t burst_ns;       /* when it was idle last and began again */
 	uint64_t stream_wait_ns; /* a stream was made to wait since its last launch; 0: none was */
 	uint32_t *open;          /* calls that go on, by number; the innermost last */
@@ -55,20 +76,18 @@ struct launched { /* a call that may launch work */
 	uint64_t correlation, stream_wait_ns;
 	bool has_work;
 };
-struct dependency { /* the latest of all that a point waits for */
+struct mark {
 	uint64_t ns;
-	uint64_t at[REPLAY_STATES];
-	bool any;
+	uint64_t works; /* launched until then */
 };
 
 struct replay {
-	const struct replay_edits *edits;
-	unsigned states;
-	bool overlaps[REPLAY_STATES];
-	bool drops_rest[REPLAY_STATES];
-	bool drops_waits[REPLAY_ACTIVITIES][REPLAY_STATES];
-	double **factors; /* by kind */
-	size_t factor_cap;
+	struct move *moves;
+	struct mark *marks; /* ascending */
+	size_t move_count, move_cap, mark_count, mark_cap;
+	uint32_t slot_count;
+	uint64_t origin_ns; /* of the first point */
+	bool has_origin;
 
 	struct thread *threads;
 	struct stream *streams;
@@ -86,18 +105,8 @@ struct replay {
 	struct map by_correlation; /* to places in `launched` */
 
 	uint64_t shortest_launch_ns, shortest_gap_ns; /* launch to work, work to work on a stream */
-	uint64_t last_end[REPLAY_STATES];             /* of all work so far */
-	uint64_t *step_ns;                            /* measured instants of marks, ascending */
-	uint64_t *step_at;                            /* `states` for each */
-	uint64_t *step_launches;                      /* calls that launch work, until then */
-	uint64_t launches;
-	uint64_t changed[REPLAY_STATES]; /* time that edits have taken away or added */
-	uint64_t *step_changed;          /* `states` for each, until then */
-	size_t step_count, step_cap, step_at_cap, step_launches_cap, step_changed_cap;
-
-	bool is_inexact;
+	uint64_t works;                               /* that calls launched */
+	uint64_t *spent_ns;                           /* by kind, since the last mark */
+	uint32_t *spent;                              /* the kinds of which that is not 0 */
+	size_t spent_ns_cap, spent_count, spent_cap;
 };
-
-enum status instant_new(const struct replay *r, struct instant *out, struct error *err);
-/* `states` factors, the first is 1; NULL: no memory. */
-const double *factors_of(struct replay *r, uint32_t kind, struct error *err);

@@ -1,49 +1,128 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What each point waits for, and which time that does not explain. */
 #include "analyze/replay/internal.h"
-
 #include "convert/name/rules.h"
 #include "schemas/base/vec.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t scaled(uint64_t ns, double factor)
+enum status replay_open(struct replay **out, struct error *err)
 {
-	return factor == 1 ? ns : (uint64_t)llround((double)ns * factor);
+	struct replay *r = *out = calloc(1, sizeof(*r));
+
+	if (!r)
+		return fail_memory(err);
+	r->slot_count = 1;
+	r->shortest_launch_ns = r->shortest_gap_ns = UINT64_MAX;
+	r->launched = calloc(CALLS, sizeof(*r->launched));
+	return r->launched ? ST_OK : fail_memory(err);
 }
 
-static uint64_t difference(uint64_t ns, double factor)
+void replay_close(struct replay *r)
 {
-	uint64_t then_ns = scaled(ns, factor);
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->thread_count; i++)
+		free(r->threads[i].open);
+	map_release(&r->by_correlation);
+	free(r->launched);
+	free(r->threads);
+	free(r->streams);
+	free(r->calls);
+	free(r->free_calls);
+	free(r->ends.items);
+	free(r->moves);
+	free(r->marks);
+	free(r->spent_ns);
+	free(r->spent);
+	free(r);
+}
 
-	return ns > then_ns ? ns - then_ns : then_ns - ns;
+size_t replay_size(const struct replay *r)
+{
+	return r->move_count * sizeof(*r->moves);
+}
+
+void replay_forget(struct replay *r)
+{
+	r->move_count = 0;
+}
+
+/* ---- moves ------------------------------------------------------------------------------- */
+
+static enum status move_put(struct replay *r, struct move m, struct error *err)
+{
+	TRY(vec_reserve(&r->moves, &r->move_cap, r->move_count + 1, err));
+	r->moves[r->move_count++] = m;
+	return ST_OK;
+}
+
+static double since_origin(const struct replay *r, uint64_t ns)
+{
+	return (double)(int64_t)(ns - r->origin_ns);
+}
+
+/* To where the thread is: what it spent until then. */
+static enum status thread_tell(struct replay *r, struct thread *t, struct error *err)
+{
+	struct move m = { .type = MOVE_OWN,
+			  .to = t->last.slot,
+			  .kind = t->own_kind,
+			  .own = (double)t->own_ns,
+			  .at = since_origin(r, t->last.ns) };
+
+	if (!t->own_ns)
+		return ST_OK;
+	t->own_ns = 0;
+	return move_put(r, m, err);
+}
+
+/* How long a point took, for what edits change of a step. */
+static enum status spent_add(struct replay *r, uint32_t kind, uint64_t ns, struct error *err)
+{
+	TRY(vec_reserve(&r->spent_ns, &r->spent_ns_cap, (size_t)kind + 1, err));
+	if (!r->spent_ns[kind] && ns) {
+		TRY(vec_reserve(&r->spent, &r->spent_cap, r->spent_count + 1, err));
+		r->spent[r->spent_count++] = kind;
+	}
+	r->spent_ns[kind] += ns;
+	return ST_OK;
 }
 
 /* ---- dependencies ------------------------------------------------------------------------ */
 
+struct dependency {   /* what a point waits for */
+	uint64_t ns;  /* the latest of it */
+	size_t moves; /* where it begins */
+	bool any;
+};
+
 /* `after_ns` is how long after the instant at the earliest. */
-static void depend(const struct replay *r, struct dependency *d, const struct instant *on,
-		   uint64_t after_ns)
+static enum status depend(struct replay *r, struct dependency *d, const struct instant *on,
+			  uint64_t after_ns, bool communicates, struct error *err)
 {
+	struct move m = { .type = MOVE_DEPEND, .from = on->slot, .own = (double)after_ns };
+
+	m.flags = (d->any ? 0 : MOVE_IS_FIRST) | (communicates ? MOVE_COMMUNICATES : 0);
 	if (!d->any)
-		memset(d->at, 0, sizeof(d->at));
+		d->moves = r->move_count;
+	d->ns = d->any && d->ns > on->ns + after_ns ? d->ns : on->ns + after_ns;
 	d->any = true;
-	d->ns = on->ns + after_ns > d->ns ? on->ns + after_ns : d->ns;
-	for (unsigned k = 0; k < r->states; k++)
-		d->at[k] = on->at[k] + after_ns > d->at[k] ? on->at[k] + after_ns : d->at[k];
+	return move_put(r, m, err);
 }
 
-/* The same of work, which nothing waits for in some states. */
-static void depend_work(const struct replay *r, struct dependency *d, const struct done *on)
+static enum status depend_work(struct replay *r, struct dependency *d, const struct done *on,
+			       struct error *err)
 {
-	if (!d->any)
-		memset(d->at, 0, sizeof(d->at));
-	d->any = true;
-	d->ns = on->end.ns > d->ns ? on->end.ns : d->ns;
-	for (unsigned k = 0; k < r->states; k++)
-		if (on->end.at[k] > d->at[k] && !(r->overlaps[k] && on->communicates))
-			d->at[k] = on->end.at[k];
+	return depend(r, d, &on->end, 0, on->communicates, err);
+}
+
+static enum status depend_thread(struct replay *r, struct dependency *d, struct thread *on,
+				 uint64_t after_ns, struct error *err)
+{
+	TRY(thread_tell(r, on, err));
+	return depend(r, d, &on->last, after_ns, false, err);
 }
 
 /* The latest work of a stream that was launched and had ended by then; NULL: none is remembered. */
@@ -61,85 +140,50 @@ static const struct done *done_by(const struct stream *s, uint64_t launched_by_n
 
 /* ---- steps ------------------------------------------------------------------------------- */
 
-static enum status step_put(struct replay *r, const struct thread *t, struct error *err)
+static enum status mark_put(struct replay *r, struct thread *t, struct error *err)
 {
-	bool is_same = r->step_count && r->step_ns[r->step_count - 1] == t->last.ns;
+	bool is_same = r->mark_count && r->marks[r->mark_count - 1].ns == t->last.ns;
 
-	if (r->step_count == REPLAY_STEPS_MAX && !is_same)
+	if (r->mark_count == REPLAY_STEPS_MAX && !is_same)
 		return ST_OK;
-	TRY(vec_reserve(&r->step_ns, &r->step_cap, r->step_count + 1, err));
-	TRY(vec_reserve(&r->step_at, &r->step_at_cap, (r->step_count + 1) * r->states, err));
-	TRY(vec_reserve(&r->step_launches, &r->step_launches_cap, r->step_count + 1, err));
-	TRY(vec_reserve(&r->step_changed, &r->step_changed_cap, (r->step_count + 1) * r->states,
-			err));
-	r->step_count += !is_same;
-	r->step_ns[r->step_count - 1] = t->last.ns;
-	r->step_launches[r->step_count - 1] = r->launches;
-	uint64_t *at = r->step_at + (r->step_count - 1) * r->states;
-	memcpy(r->step_changed + (r->step_count - 1) * r->states, r->changed,
-	       r->states * sizeof(*r->changed));
-	for (unsigned k = 0; k < r->states; k++) {
-		uint64_t end = t->last.at[k] > r->last_end[k] ? t->last.at[k] : r->last_end[k];
+	TRY(vec_reserve(&r->marks, &r->mark_cap, r->mark_count + 1, err));
+	r->mark_count += !is_same;
+	uint32_t number = (uint32_t)r->mark_count - 1;
+	r->marks[number] = (struct mark){ t->last.ns, r->works };
+	for (; r->spent_count; r->spent_count--) {
+		uint32_t kind = r->spent[r->spent_count - 1];
+		struct move m = { .type = MOVE_CHANGED, .kind = kind };
 
-		at[k] = !is_same || end > at[k] ? end : at[k];
+		m.own = (double)r->spent_ns[kind];
+		r->spent_ns[kind] = 0;
+		TRY(move_put(r, m, err));
 	}
-	return ST_OK;
+	TRY(thread_tell(r, t, err));
+	return move_put(r,
+			(struct move){ .type = MOVE_MARK,
+				       .to = number,
+				       .from = t->last.slot,
+				       .flags = is_same ? 0 : MOVE_IS_FIRST },
+			err);
 }
 
 /* Work that was launched before a step's end keeps it from ending. */
-static void steps_wait(struct replay *r, const struct done *d)
+static enum status marks_wait(struct replay *r, const struct done *d, struct error *err)
 {
-	size_t from = r->step_count > MARKS_BACK ? r->step_count - MARKS_BACK : 0;
+	size_t least = r->mark_count > MARKS_BACK ? r->mark_count - MARKS_BACK : 0;
+	size_t from = r->mark_count;
 
-	for (size_t i = r->step_count; i > from && r->step_ns[i - 1] >= d->launch_ns; i--) {
-		uint64_t *at = r->step_at + (i - 1) * r->states;
-
-		for (unsigned k = 0; k < r->states; k++)
-			at[k] = d->end.at[k] > at[k] ? d->end.at[k] : at[k];
-	}
-}
-
-static const uint64_t *step_find(const struct replay *r, uint64_t at_ns)
-{
-	return r->step_count
-		       ? bsearch(&at_ns, r->step_ns, r->step_count, sizeof(at_ns), compare_u64)
-		       : NULL;
-}
-
-const uint64_t *replay_at(const struct replay *r, uint64_t at_ns)
-{
-	const uint64_t *found = step_find(r, at_ns);
-
-	return found ? r->step_at + (size_t)(found - r->step_ns) * r->states : NULL;
-}
-
-size_t replay_lengths(const struct replay *r, const struct replay_step *steps, size_t count,
-		      unsigned state, bool is_graph, uint64_t *out, uint64_t *changed_ns)
-{
-	bool is_first = true;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t *begin = replay_at(r, steps[i].begin_ns);
-		const uint64_t *end = replay_at(r, steps[i].end_ns);
-
-		if (!begin || !end)
-			continue;
-		size_t from = (size_t)(begin - r->step_at) / r->states;
-		size_t to = (size_t)(end - r->step_at) / r->states;
-		/* Where nothing is launched there is nothing to put into a graph. */
-		bool is_kept = is_graph && r->step_launches[from] == r->step_launches[to];
-		size_t of = is_kept ? 0 : state;
-
-		if (!is_first) {
-			if (changed_ns)
-				changed_ns[kept] = r->step_changed[to * r->states + of] -
-						   r->step_changed[from * r->states + of];
-			out[kept++] = end[of] > begin[of] ? end[of] - begin[of] : 0;
-		}
-		is_first = false;
-	}
-	return kept;
+	r->works++;
+	for (; from > least && r->marks[from - 1].ns >= d->launch_ns; from--)
+		r->marks[from - 1].works++;
+	if (from == r->mark_count)
+		return ST_OK;
+	return move_put(r,
+			(struct move){ .type = MOVE_WAITS,
+				       .to = (uint32_t)from,
+				       .kind = (uint32_t)r->mark_count,
+				       .from = d->end.slot },
+			err);
 }
 
 /* ---- host -------------------------------------------------------------------------------- */
@@ -166,7 +210,7 @@ static enum status thread_of(struct replay *r, const struct replay_host *h, uint
 	TRY(vec_reserve(&r->threads, &r->thread_cap, r->thread_count + 1, err));
 	r->threads[r->thread_count] =
 		(struct thread){ .id = h->thread, .is_step_thread = h->is_step_thread };
-	TRY(instant_new(r, &r->threads[r->thread_count].last, err));
+	r->threads[r->thread_count].last.slot = r->slot_count++;
 	if (h->is_step_thread)
 		r->step_thread = (uint32_t)r->thread_count + 1;
 	r->thread_count++;
@@ -178,65 +222,74 @@ static enum status thread_point(struct replay *r, struct thread *t, uint64_t now
 				const struct replay_host *inner, const struct dependency *d,
 				bool waits, struct error *err)
 {
-	unsigned activity = inner->activity;
-	const double *f = factors_of(r, inner->kind, err);
-	uint64_t before_ns = t->last.ns, own = now_ns - before_ns, rest = 0, ahead = 0, met;
+	uint64_t own = now_ns - t->last.ns;
 
-	if (!f)
-		return ST_MEMORY;
-	if (d->any) {
-		/* What a waiting call does itself is short; its residual is what is left. */
-		uint64_t least = own < REPLAY_WAIT_OWN_NS ? own : REPLAY_WAIT_OWN_NS;
-		met = t->last.ns + least > d->ns ? t->last.ns + least : d->ns;
-		rest = now_ns > met ? now_ns - met : 0;
-		ahead = met > now_ns ? met - now_ns : 0;
-		own = least;
+	TRY(spent_add(r, inner->kind, own, err));
+	if (d->any || t->own_kind != inner->kind)
+		TRY(thread_tell(r, t, err));
+	if (!d->any) {
+		t->own_kind = inner->kind;
+		t->own_ns += own;
+		t->last.ns = now_ns;
+		return ST_OK;
 	}
-	for (unsigned k = 0; k < r->states; k++) {
-		uint64_t at = t->last.at[k] + scaled(own, f[k]);
+	/* What a waiting call does itself is short; its residual is what is left. */
+	uint64_t least = own < REPLAY_WAIT_OWN_NS ? own : REPLAY_WAIT_OWN_NS;
+	uint64_t met = t->last.ns + least > d->ns ? t->last.ns + least : d->ns;
+	struct move m = { .type = MOVE_MEET,
+			  .to = t->last.slot,
+			  .kind = inner->kind,
+			  .activity = inner->activity,
+			  .flags = waits ? MOVE_WAITS_FOR_GPU : 0,
+			  .own = (double)least,
+			  .rest = (double)(int64_t)(now_ns - met),
+			  .at = since_origin(r, now_ns) };
 
-		if (d->any && !r->drops_waits[activity][k])
-			at = (at > d->at[k] ? at : d->at[k]) - ahead;
-		t->last.at[k] = at + (waits && r->drops_rest[k] ? 0 : scaled(rest, f[k]));
-		if (f[k] != 1)
-			r->changed[k] += difference(now_ns - before_ns, f[k]);
-	}
 	t->last.ns = now_ns;
-	r->is_inexact |= t->last.at[0] != now_ns;
-	return ST_OK;
+	return move_put(r, m, err);
+}
+
+static struct thread *step_thread(const struct replay *r)
+{
+	return r->step_thread ? &r->threads[r->step_thread - 1] : NULL;
 }
 
 /* A thread makes its first point: it is as late as the step thread is. */
-static void thread_begin(const struct replay *r, struct thread *t, uint64_t now_ns)
+static enum status thread_begin(struct replay *r, struct thread *t, uint64_t now_ns,
+				struct error *err)
 {
-	const struct thread *step = r->step_thread ? &r->threads[r->step_thread - 1] : NULL;
+	struct thread *step = step_thread(r);
+	struct move m = { .type = MOVE_SET, .to = t->last.slot, .own = since_origin(r, now_ns) };
 
-	for (unsigned k = 0; k < r->states; k++)
-		t->last.at[k] =
-			step && step != t ? now_ns - step->last.ns + step->last.at[k] : now_ns;
+	if (step && step != t) {
+		TRY(thread_tell(r, step, err));
+		m.from = step->last.slot;
+		m.own = (double)(int64_t)(now_ns - step->last.ns);
+	}
 	t->last.ns = t->burst_ns = now_ns;
+	return move_put(r, m, err);
 }
 
 /* What threads wait for each other for, at a point of `t`. */
-static void hand_over(const struct replay *r, const struct thread *t, uint64_t now_ns,
-		      struct dependency *d)
+static enum status hand_over(struct replay *r, const struct thread *t, uint64_t now_ns,
+			     struct dependency *d, struct error *err)
 {
-	const struct thread *step = r->step_thread ? &r->threads[r->step_thread - 1] : NULL;
+	struct thread *step = step_thread(r);
 
-	if (step && step != t && !t->depth && step->last.ns > t->last.ns) {
-		depend(r, d, &step->last, 0);
-		return;
-	}
+	if (step && step != t && !t->depth && step->last.ns > t->last.ns)
+		return depend_thread(r, d, step, 0, err);
 	for (size_t i = 0; t == step && i < r->thread_count; i++) {
-		const struct thread *u = &r->threads[i];
+		struct thread *u = &r->threads[i];
 
 		if (u != t && !u->depth && u->burst_ns > t->last.ns && u->last.ns <= now_ns)
-			depend(r, d, &u->last, 0);
+			TRY(depend_thread(r, d, u, 0, err));
 	}
+	return ST_OK;
 }
 
 /* What a call that ends has waited for on the GPU. */
-static void wait_for_gpu(const struct replay *r, const struct replay_host *h, struct dependency *d)
+static enum status wait_for_gpu(struct replay *r, const struct replay_host *h, struct dependency *d,
+				struct error *err)
 {
 	uint64_t latest_ns = h->end_ns + REPLAY_WAIT_TOLERANCE_NS;
 	const struct done *last = NULL;
@@ -247,23 +300,25 @@ static void wait_for_gpu(const struct replay *r, const struct replay_host *h, st
 
 		if (l && l->has_work && l->begin.ns == h->begin_ns && l->work_end.ns <= latest_ns &&
 		    l->work_end.ns > h->begin_ns)
-			depend(r, d, &l->work_end, 0);
-		return;
+			return depend(r, d, &l->work_end, 0, false, err);
+		return ST_OK;
 	}
 	if (h->activity != REPLAY_SYNC)
-		return;
+		return ST_OK;
 	for (size_t i = 0; i < r->stream_count; i++) {
 		const struct done *one = done_by(&r->streams[i], h->begin_ns, latest_ns);
 
 		if (one && (!last || one->end.ns > last->end.ns))
 			last = one;
 		if (one && h->is_device_wide)
-			depend_work(r, d, one);
+			TRY(depend_work(r, d, one, err));
 	}
 	if (last && last->end.ns > h->begin_ns)
-		depend_work(r, d, last);
-	else
-		d->any &= !h->is_device_wide;
+		return depend_work(r, d, last, err);
+	if (d->any)
+		r->move_count = d->moves;
+	d->any = false;
+	return ST_OK;
 }
 
 static enum status call_ends(struct replay *r, uint32_t number, struct error *err)
@@ -274,9 +329,9 @@ static enum status call_ends(struct replay *r, uint32_t number, struct error *er
 
 	TRY(thread_of(r, &h, &index, err));
 	struct thread *t = &r->threads[index];
-	wait_for_gpu(r, &h, &d);
+	TRY(wait_for_gpu(r, &h, &d, err));
 	bool waits = d.any;
-	hand_over(r, t, h.end_ns, &d);
+	TRY(hand_over(r, t, h.end_ns, &d, err));
 	/* Until here the innermost call that is open went on, which need not be this one. */
 	const struct replay_host *inner = &r->calls[t->open[t->depth - 1]].host;
 	TRY(thread_point(r, t, h.end_ns, inner, &d, waits, err));
@@ -287,7 +342,7 @@ static enum status call_ends(struct replay *r, uint32_t number, struct error *er
 			break;
 		}
 	if (h.is_mark)
-		TRY(step_put(r, t, err));
+		TRY(mark_put(r, t, err));
 	TRY(vec_reserve(&r->free_calls, &r->free_cap, r->free_count + 1, err));
 	r->free_calls[r->free_count++] = number;
 	return ST_OK;
@@ -335,9 +390,9 @@ static enum status launch_put(struct replay *r, struct thread *t, const struct r
 	if (!is_new && r->launched[*found].begin.ns + REPLAY_WAIT_TOLERANCE_NS > h->begin_ns)
 		return ST_OK; /* a driver call within its runtime call */
 	*found = place;
-	if (!l->begin.at) {
-		TRY(instant_new(r, &l->begin, err));
-		TRY(instant_new(r, &l->work_end, err));
+	if (!l->begin.slot) {
+		l->begin.slot = r->slot_count++;
+		l->work_end.slot = r->slot_count++;
 	} else if (l->correlation != h->correlation) {
 		const uint64_t *old = map_find(&r->by_correlation, l->correlation);
 
@@ -348,11 +403,20 @@ static enum status launch_put(struct replay *r, struct thread *t, const struct r
 	l->correlation = h->correlation;
 	l->has_work = false;
 	l->begin.ns = h->begin_ns;
-	memcpy(l->begin.at, t->last.at, r->states * sizeof(*l->begin.at));
 	l->stream_wait_ns = t->stream_wait_ns;
 	if (h->activity == REPLAY_LAUNCH || h->activity == REPLAY_COPY)
 		t->stream_wait_ns = 0;
-	return ST_OK;
+	TRY(thread_tell(r, t, err));
+	return move_put(
+		r, (struct move){ .type = MOVE_SET, .to = l->begin.slot, .from = t->last.slot },
+		err);
+}
+
+static void origin_set(struct replay *r, uint64_t ns)
+{
+	if (!r->has_origin)
+		r->origin_ns = ns;
+	r->has_origin = true;
 }
 
 enum status replay_put_host(struct replay *r, const struct replay_host *h, struct error *err)
@@ -360,12 +424,12 @@ enum status replay_put_host(struct replay *r, const struct replay_host *h, struc
 	struct dependency d = { .any = false };
 	uint32_t index;
 
+	origin_set(r, h->begin_ns);
 	TRY(calls_end_by(r, h->begin_ns, err));
 	TRY(thread_of(r, h, &index, err));
-	r->launches += h->activity == REPLAY_LAUNCH || h->activity == REPLAY_COPY;
 	struct thread *t = &r->threads[index];
 	if (!t->last.ns) {
-		thread_begin(r, t, h->begin_ns);
+		TRY(thread_begin(r, t, h->begin_ns, err));
 	} else {
 		/* Between two outermost calls a thread does what the next one's phase is for. */
 		struct replay_host inner = { .kind = h->between };
@@ -374,11 +438,11 @@ enum status replay_put_host(struct replay *r, const struct replay_host *h, struc
 			inner = r->calls[t->open[t->depth - 1]].host;
 		else
 			t->burst_ns = h->begin_ns;
-		hand_over(r, t, h->begin_ns, &d);
+		TRY(hand_over(r, t, h->begin_ns, &d, err));
 		TRY(thread_point(r, t, h->begin_ns, &inner, &d, false, err));
 	}
 	if (h->is_mark)
-		TRY(step_put(r, t, err));
+		TRY(mark_put(r, t, err));
 	if (h->is_stream_wait)
 		t->stream_wait_ns = h->begin_ns;
 	else if (h->correlation)
@@ -403,7 +467,7 @@ static enum status stream_of(struct replay *r, uint32_t id, struct stream **out,
 	*out = &r->streams[r->stream_count++];
 	**out = (struct stream){ .id = id };
 	for (size_t i = 0; i < DONE; i++)
-		TRY(instant_new(r, &(*out)->done[i].end, err));
+		(*out)->done[i].end.slot = r->slot_count++;
 	return ST_OK;
 }
 
@@ -413,38 +477,38 @@ static void shorten(uint64_t *shortest, uint64_t ns)
 }
 
 /* What the work waited for; edges that its begin contradicts are left out. */
-static void work_waits(struct replay *r, const struct replay_work *w, const struct launched *l,
-		       const struct stream *s, struct dependency *d)
+static enum status work_waits(struct replay *r, const struct replay_work *w,
+			      const struct launched *l, const struct stream *s,
+			      struct dependency *d, struct error *err)
 {
 	const struct done *before = s->count ? &s->done[(s->count - 1) % DONE] : NULL;
+	const struct instant origin = { .ns = r->origin_ns };
+	struct thread *step = step_thread(r);
 
 	if (l && l->begin.ns <= w->begin_ns) {
 		shorten(&r->shortest_launch_ns, w->begin_ns - l->begin.ns);
-		depend(r, d, &l->begin, r->shortest_launch_ns);
+		TRY(depend(r, d, &l->begin, r->shortest_launch_ns, false, err));
 	}
 	if (before && before->end.ns <= w->begin_ns) {
 		shorten(&r->shortest_gap_ns, w->begin_ns - before->end.ns);
-		depend(r, d, &before->end, r->shortest_gap_ns);
+		TRY(depend(r, d, &before->end, r->shortest_gap_ns, false, err));
 	}
-	if (l && l->has_work && l->work_end.ns <= w->begin_ns)
-		depend(r, d, &l->work_end, 0); /* a node of the same graph launch */
+	if (l && l->has_work && l->work_end.ns <= w->begin_ns) /* of the same graph launch */
+		TRY(depend(r, d, &l->work_end, 0, false, err));
 	for (size_t i = 0; l && l->stream_wait_ns && i < r->stream_count; i++) {
 		const struct done *other =
 			&r->streams[i] == s
 				? NULL
 				: done_by(&r->streams[i], l->stream_wait_ns, w->begin_ns);
 		if (other)
-			depend_work(r, d, other);
+			TRY(depend_work(r, d, other, err));
 	}
-	if (!d->any && r->step_thread) {
-		/* Nothing is known of it: as late as the step thread is. */
-		const struct instant *last = &r->threads[r->step_thread - 1].last;
-
-		d->any = true;
-		d->ns = w->begin_ns;
-		for (unsigned k = 0; k < r->states; k++)
-			d->at[k] = last->at[k] + w->begin_ns - last->ns;
-	}
+	if (d->any)
+		return ST_OK;
+	/* Nothing is known of it: as late as the step thread is. */
+	if (step)
+		return depend_thread(r, d, step, w->begin_ns - step->last.ns, err);
+	return depend(r, d, &origin, w->begin_ns - r->origin_ns, false, err);
 }
 
 enum status replay_put_work(struct replay *r, const struct replay_work *w, struct error *err)
@@ -453,45 +517,34 @@ enum status replay_put_work(struct replay *r, const struct replay_work *w, struc
 	struct launched *l = NULL;
 	struct stream *s;
 
+	origin_set(r, w->begin_ns);
 	TRY(calls_end_by(r, w->begin_ns, err));
 	TRY(stream_of(r, w->stream, &s, err));
-	const double *f = factors_of(r, w->kind, err);
 	const uint64_t *place = w->launch_ns ? map_find(&r->by_correlation, w->correlation) : NULL;
-	if (!f)
-		return ST_MEMORY;
 	if (place && r->launched[*place].begin.ns == w->launch_ns)
 		l = &r->launched[*place];
-	work_waits(r, w, l, s, &d);
+	TRY(work_waits(r, w, l, s, &d, err));
 	struct done *done = &s->done[s->count++ % DONE];
-	uint64_t rest = d.any ? w->begin_ns - d.ns : 0, ns = w->end_ns - w->begin_ns;
-	for (unsigned k = 0; k < r->states; k++) {
-		done->end.at[k] = (d.any ? d.at[k] : w->begin_ns) + (r->drops_rest[k] ? 0 : rest) +
-				  scaled(ns, f[k]);
-		if (done->end.at[k] > r->last_end[k])
-			r->last_end[k] = done->end.at[k];
-		if (f[k] != 1)
-			r->changed[k] += difference(ns, f[k]);
-	}
+	struct move m = { .type = MOVE_WORK,
+			  .to = done->end.slot,
+			  .kind = w->kind,
+			  .own = (double)(w->end_ns - w->begin_ns),
+			  .rest = (double)(w->begin_ns - d.ns),
+			  .at = since_origin(r, w->end_ns) };
 	done->end.ns = w->end_ns;
 	done->launch_ns = w->launch_ns;
 	done->communicates = w->work_class == CLASS_COMM;
-	r->is_inexact |= done->end.at[0] != w->end_ns;
 	if (l && (!l->has_work || w->end_ns > l->work_end.ns)) {
 		l->has_work = true;
 		l->work_end.ns = w->end_ns;
-		memcpy(l->work_end.at, done->end.at, r->states * sizeof(*done->end.at));
+		m.from = l->work_end.slot;
 	}
-	if (w->launch_ns)
-		steps_wait(r, done);
-	return ST_OK;
+	TRY(spent_add(r, w->kind, w->end_ns - w->begin_ns, err));
+	TRY(move_put(r, m, err));
+	return w->launch_ns ? marks_wait(r, done, err) : ST_OK;
 }
 
 enum status replay_end(struct replay *r, struct error *err)
 {
 	return calls_end_by(r, UINT64_MAX, err);
-}
-
-bool replay_is_exact(const struct replay *r)
-{
-	return !r->is_inexact;
 }

@@ -20,6 +20,9 @@
  * durations of GPU work.  Points come in measured time order, and all state is carried from step to
  * step, because a GPU may still work on the step before.
  *
+ * What waits for what is the same in all states.  So points become moves once (struct replay), and
+ * any number of runs of some states each follow these (struct replay_run).
+ *
  * One replay belongs to one process of the trace and to one thread of ours.
  */
 #pragma once
@@ -83,33 +86,45 @@ struct replay_edits {
 	void *self;
 };
 
+/* What the points of a process wait for.  It does not depend on edits, so it is found once. */
 struct replay;
-/* `edits` is borrowed. */
-enum status replay_open(struct replay **out, const struct replay_edits *edits, struct error *err);
+enum status replay_open(struct replay **out, struct error *err);
 void replay_close(struct replay *r); /* accepts NULL */
-
 /* In the order of begins over both functions. */
 enum status replay_put_host(struct replay *r, const struct replay_host *h, struct error *err);
 enum status replay_put_work(struct replay *r, const struct replay_work *w, struct error *err);
 /* No more points: what is open ends. */
 enum status replay_end(struct replay *r, struct error *err);
+/* The bytes that runs to come read. */
+size_t replay_size(const struct replay *r);
+/* All runs have gone to the latest point. */
+void replay_forget(struct replay *r);
+
+/* When these points happen in several states. */
+struct replay_run;
+/* `of` and `edits` are borrowed. */
+enum status replay_run_open(struct replay_run **out, const struct replay *of,
+			    const struct replay_edits *edits, struct error *err);
+void replay_run_close(struct replay_run *x); /* accepts NULL */
+/* Through all points that are not forgotten. */
+enum status replay_run_go(struct replay_run *x, struct error *err);
+/* Whether state 0 gave every point its measured time. */
+bool replay_is_exact(const struct replay_run *x);
 
 /*
- * Until when everything had happened that was launched by a begin or end of a mark, in ns of the
- * trace's clock, by state: what a step ends with.  The measured instant is `at_ns`.  NULL: no mark
+ * Until when everything had happened that was launched by a begin or end of a mark, in ns after the
+ * first point, by state: what a step ends with.  The measured instant is `at_ns`.  NULL: no mark
  * begins or ends there, or more than REPLAY_STEPS_MAX came before.
  */
-const uint64_t *replay_at(const struct replay *r, uint64_t at_ns);
+const double *replay_at(const struct replay_run *x, uint64_t at_ns);
 struct replay_step { /* as measured: from a begin of a mark to a begin or end */
 	uint64_t begin_ns, end_ns;
 };
 /*
  * What steps take in a state, into `out`; the first is left out, and those whose ends replay_at()
  * does not know.
- * With `is_graph` steps that launch nothing take what they took.  *changed_ns (may be NULL): how
- * much own time and work of each the edits scaled away.  Returns how many.
+ * With `is_graph` steps that launch no GPU work take what they took.  *changed_ns (may be NULL):
+ * how much own time and work of each the edits scaled away.  Returns how many.
  */
-size_t replay_lengths(const struct replay *r, const struct replay_step *steps, size_t count,
+size_t replay_lengths(const struct replay_run *x, const struct replay_step *steps, size_t count,
 		      unsigned state, bool is_graph, uint64_t *out, uint64_t *changed_ns);
-/* State 0 gave back every measured time. */
-bool replay_is_exact(const struct replay *r);

@@ -176,7 +176,8 @@ static bool drops_rest(void *self, unsigned state)
 	return ((const struct factors *)self)->drops_rest;
 }
 
-static struct replay *open_replay(struct replay_edits *edits, struct factors *f)
+static struct replay *open_replay(struct replay_edits *edits, struct factors *f,
+				  struct replay_run **run)
 {
 	struct replay *r = NULL;
 
@@ -186,7 +187,8 @@ static struct replay *open_replay(struct replay_edits *edits, struct factors *f)
 					.drops_waits = drops_waits,
 					.drops_rest = drops_rest,
 					.self = f };
-	CHECK_OK(replay_open(&r, edits, NULL), NULL);
+	CHECK_OK(replay_open(&r, NULL), NULL);
+	CHECK_OK(replay_run_open(run, r, edits, NULL), NULL);
 	return r;
 }
 
@@ -224,21 +226,22 @@ static void put_work(struct replay *r, uint64_t begin_ns, uint64_t end_ns, uint6
  *	host  [launch 100-110]        [sync 120 .............. 1020]  step from 50 to 1100
  *	GPU            [work 200 .................... 1000]
  */
-static const uint64_t *one_step(struct replay *r)
+static double one_step(struct replay *r, struct replay_run *run)
 {
 	put_host(r, 50000, 1100000, REPLAY_OTHER, 0, true);
 	put_host(r, 100000, 110000, REPLAY_LAUNCH, 7, false);
 	put_host(r, 120000, 1020000, REPLAY_SYNC, 8, false);
 	put_work(r, 200000, 1000000, 7, 100000);
 	CHECK_OK(replay_end(r, NULL), NULL);
-	CHECK(replay_is_exact(r));
-	CHECK(replay_at(r, 51000) == NULL);
-	const uint64_t *begin = replay_at(r, 50000), *end = replay_at(r, 1100000);
+	CHECK_OK(replay_run_go(run, NULL), NULL);
+	CHECK(replay_is_exact(run));
+	CHECK(replay_at(run, 51000) == NULL);
+	const double *begin = replay_at(run, 50000), *end = replay_at(run, 1100000);
 	if (!CHECK(begin && end))
-		return NULL;
-	CHECK_U64(begin[0], 50000);
-	CHECK_U64(end[0], 1100000);
-	return end;
+		return 0;
+	CHECK_F64(begin[0], 0, 1e-3);
+	CHECK_F64(end[0], 1050000, 1e-3);
+	return end[1];
 }
 
 void test_replay_waits(void)
@@ -263,11 +266,11 @@ void test_replay_waits(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct replay_edits edits;
 		struct factors f = rows[i].f;
-		struct replay *r = open_replay(&edits, &f);
-		const uint64_t *end = one_step(r);
+		struct replay_run *run = NULL;
+		struct replay *r = open_replay(&edits, &f, &run);
 
-		if (end)
-			CHECK_U64(end[1], 1000 * rows[i].end_us);
+		CHECK_F64(one_step(r, run) + 50000, 1000. * (double)rows[i].end_us, 1e-3);
+		replay_run_close(run);
 		replay_close(r);
 	}
 }
@@ -285,7 +288,8 @@ void test_replay_is_exact(void)
 	for (size_t round = 0; round < 50; round++) {
 		struct factors f = { .host = 0.5, .work = 0.5 };
 		struct replay_edits edits;
-		struct replay *r = open_replay(&edits, &f);
+		struct replay_run *run = NULL;
+		struct replay *r = open_replay(&edits, &f, &run);
 		uint64_t now_ns = 1000;
 
 		for (size_t i = 0; i < 400; i++) {
@@ -326,7 +330,9 @@ void test_replay_is_exact(void)
 					 NULL);
 		}
 		CHECK_OK(replay_end(r, NULL), NULL);
-		CHECK(replay_is_exact(r));
+		CHECK_OK(replay_run_go(run, NULL), NULL);
+		CHECK(replay_is_exact(run));
+		replay_run_close(run);
 		replay_close(r);
 	}
 }
@@ -336,7 +342,8 @@ void test_replay_many_launches(void)
 {
 	struct factors f = { .host = 1, .work = 0 };
 	struct replay_edits edits;
-	struct replay *r = open_replay(&edits, &f);
+	struct replay_run *run = NULL;
+	struct replay *r = open_replay(&edits, &f, &run);
 	uint64_t i;
 
 	put_host(r, 1, 10000000, REPLAY_OTHER, 0, true);
@@ -345,9 +352,39 @@ void test_replay_many_launches(void)
 	put_work(r, 5000000, 5000100, 40000, 10 + 100 * 39999);
 	put_work(r, 5000200, 5000300, 1, 10);
 	CHECK_OK(replay_end(r, NULL), NULL);
-	CHECK(replay_is_exact(r));
-	const uint64_t *end = replay_at(r, 10000000);
+	CHECK_OK(replay_run_go(run, NULL), NULL);
+	CHECK(replay_is_exact(run));
+	const double *end = replay_at(run, 10000000);
 	if (CHECK(end != NULL))
-		CHECK_U64(end[1], 10000000);
+		CHECK_F64(end[1], 9999999, 1e-3);
+	replay_run_close(run);
+	replay_close(r);
+}
+
+/* Launches alone are nothing to make a graph of: such steps take what they took. */
+void test_replay_graph_without_work(void)
+{
+	struct factors f = { .host = 0, .work = 1 };
+	struct replay_edits edits;
+	struct replay_run *run = NULL;
+	struct replay *r = open_replay(&edits, &f, &run);
+	struct replay_step steps[3];
+	uint64_t lengths[3];
+
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t at = 1000 + 100000 * i;
+
+		steps[i] = (struct replay_step){ at, at + 90000 };
+		put_host(r, at, at + 90000, REPLAY_OTHER, 0, true);
+		put_host(r, at + 10000, at + 20000, REPLAY_LAUNCH, 1 + i, false);
+		if (i == 2)
+			put_work(r, at + 30000, at + 31000, 1 + i, at + 10000);
+	}
+	CHECK_OK(replay_end(r, NULL), NULL);
+	CHECK_OK(replay_run_go(run, NULL), NULL);
+	CHECK_U64(replay_lengths(run, steps, 3, 1, true, lengths, NULL), 2);
+	CHECK_U64(lengths[0], 90000);
+	CHECK_U64(lengths[1], 21000); /* 20 us from the launch to the work, which takes 1 */
+	replay_run_close(run);
 	replay_close(r);
 }

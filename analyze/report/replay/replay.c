@@ -55,13 +55,17 @@ static const struct table_type table_job_what_if = {
 	.columns = COLUMNS(JOB_COLUMNS(COLUMN_ROW)),
 };
 
+struct process_replay {
+	struct replay *replay;
+	struct replay_run *run;
+};
 struct replay_report {
 	struct edit_set *edits;
 	size_t edit_count;
 	const char *globs[EDIT_PLACES];
 	struct replay_edits asked;
 	struct points *points;
-	struct replay **replays; /* by process id */
+	struct process_replay *replays; /* by process id */
 	uint32_t process_count;
 	struct ops *ops; /* to be replayed with those of other ranks; NULL: it is alone */
 };
@@ -120,13 +124,24 @@ static enum status replay_report_begin(struct accumulator *f, struct error *err)
 	TRY(points_open(&s->points, f, s->globs, edit_places(s->edits, s->edit_count, s->globs, 0),
 			err));
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
-	s->replays = calloc((size_t)s->process_count + 1, sizeof(struct replay *));
+	s->replays = calloc((size_t)s->process_count + 1, sizeof(*s->replays));
 	if (!s->replays)
 		return fail_memory(err);
 	return f->is_single ? ST_OK : ops_begin(&s->ops, f, err);
 }
 
 /* ---- events ------------------------------------------------------------------------------ */
+
+/* Points of one batch are enough for the runs to go on. */
+static enum status replays_go(const struct replay_report *s, struct error *err)
+{
+	for (uint32_t i = 1; i <= s->process_count; i++)
+		if (s->replays[i].run) {
+			TRY(replay_run_go(s->replays[i].run, err));
+			replay_forget(s->replays[i].replay);
+		}
+	return ST_OK;
+}
 
 static enum status replay_report_put(struct accumulator *f, const struct sorted_batch *w,
 				     struct error *err)
@@ -138,26 +153,28 @@ static enum status replay_report_put(struct accumulator *f, const struct sorted_
 		TRY(ops_put(s->ops, f, w, err));
 	for (size_t i = 0; i < w->in->count; i++) {
 		const struct event *e = &w->in->events[i];
-		uint32_t process = acc_process(f, e->track);
+		struct process_replay *of = &s->replays[acc_process(f, e->track)];
 
-		if (!acc_wants(f, process))
+		if (!acc_wants(f, acc_process(f, e->track)))
 			continue;
 		TRY(points_take(s->points, f, e, &point, err));
 		if (point.type == POINT_NONE)
 			continue;
-		if (!s->replays[process])
-			TRY(replay_open(&s->replays[process], &s->asked, err));
+		if (!of->replay)
+			TRY(replay_open(&of->replay, err));
+		if (!of->run)
+			TRY(replay_run_open(&of->run, of->replay, &s->asked, err));
 		if (point.type == POINT_WORK)
-			TRY(replay_put_work(s->replays[process], &point.work, err));
+			TRY(replay_put_work(of->replay, &point.work, err));
 		else
-			TRY(replay_put_host(s->replays[process], &point.host, err));
+			TRY(replay_put_host(of->replay, &point.host, err));
 	}
-	return ST_OK;
+	return replays_go(s, err);
 }
 
 /* ---- end --------------------------------------------------------------------------------- */
 
-static uint64_t median_step(const struct replay_report *s, const struct replay *r,
+static uint64_t median_step(const struct replay_report *s, const struct replay_run *r,
 			    const struct replay_step *steps, size_t count, size_t state,
 			    uint64_t *lengths)
 {
@@ -171,7 +188,7 @@ static enum status put_rows(struct accumulator *f, uint32_t process, struct repl
 			    uint64_t *lengths, struct error *err)
 {
 	const struct replay_report *s = f->state;
-	const struct replay *r = s->replays[process];
+	const struct replay_run *r = s->replays[process].run;
 	const struct step_list *l = &f->steps[process];
 	size_t of = 0;
 
@@ -205,11 +222,10 @@ static enum status replay_report_end(struct accumulator *f, struct error *err)
 	if (s->ops)
 		TRY(ops_end(s->ops, f, err));
 	for (uint32_t i = 1; i <= s->process_count; i++) {
-		struct replay *r = s->replays[i];
-
-		if (!r)
+		if (!s->replays[i].run)
 			continue;
-		TRY(replay_end(r, err));
+		TRY(replay_end(s->replays[i].replay, err));
+		TRY(replays_go(s, err));
 		size_t count = f->steps[i].count + 1;
 		struct replay_step *steps = calloc(count, sizeof(*steps));
 		uint64_t *lengths = calloc(count, sizeof(*lengths));
@@ -226,8 +242,10 @@ static void replay_report_release(struct accumulator *f)
 {
 	struct replay_report *s = f->state;
 
-	for (uint32_t i = 0; s->replays && i <= s->process_count; i++)
-		replay_close(s->replays[i]);
+	for (uint32_t i = 0; s->replays && i <= s->process_count; i++) {
+		replay_run_close(s->replays[i].run);
+		replay_close(s->replays[i].replay);
+	}
 	ops_free(s->ops);
 	points_close(s->points);
 	free(s->replays);
