@@ -414,8 +414,12 @@ SHOWN CUptiResult cuptiActivityFlushAll(uint32_t flag)
 		return fail_last(CUPTI_ERROR_INVALID_OPERATION);
 	if (OPTION(fail_flush))
 		return fail_last((int)OPTION(fail_flush));
+	fake_counts.flushing++;
 	pause_us(OPTION(flush_us));
-	return fake_flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	CUptiResult result = fake_flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+
+	fake_counts.flushing--;
+	return result;
 }
 
 SHOWN CUptiResult cuptiActivityFlushPeriod(uint32_t ms)

@@ -86,6 +86,7 @@ static void cost(void)
 {
 	uint64_t until_ns = fake_realtime() + (uint64_t)OPTION(after_us) * 1000;
 
+	fake_counts.slowed++;
 	while (fake_realtime() < until_ns)
 		;
 }

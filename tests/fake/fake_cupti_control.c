@@ -84,6 +84,8 @@ static void find_guard(void)
 	memcpy(&guard_lend, &symbol, sizeof(symbol));
 }
 
+static const char *report; /* at the end */
+
 static void forked_child(void)
 {
 	fake_forked = true;
@@ -107,16 +109,17 @@ static __attribute__((constructor)) void start(void)
 	/* per-thread buffers are the rule since 13.0 */
 	fake_state.per_thread =
 		OPTION(per_thread) < 0 ? fake_version() >= 100000 : OPTION(per_thread) != 0;
+	report = getenv("FAKE_CUPTI_REPORT");
 	find_guard();
 	pthread_atfork(NULL, NULL, forked_child);
 }
 
 static __attribute__((destructor)) void finish(void)
 {
-	const char *path = getenv("FAKE_CUPTI_REPORT");
-
-	if (path && !fake_forked)
-		fake_write_report(path);
+	if (fake_counts.flushing && !fake_forked)
+		fake_fault("the process ends while a thread is in FlushAll");
+	if (report && !fake_forked)
+		fake_write_report(report);
 }
 
 /* ---- faults ---- */
@@ -370,10 +373,17 @@ void fake_write_report(const char *path)
 	T(shared), T(by_flush), T(by_worker), T(together), T(flushes), T(forced_flushes);
 	T(enabled), T(registered), T(finalized), T(lent), T(faults);
 #undef T
+	dprintf(fd, ", \"slowed\": %llu, \"on\": [", (unsigned long long)fake_counts.slowed);
+	for (i = 0; i < KINDS; i++)
+		if (fake_state.enabled[i]) {
+			dprintf(fd, "%s%u", comma, i);
+			comma = ", ";
+		}
+	dprintf(fd, "]");
 	write_kinds(fd, "made_by_kind", fake_counts.made);
 	write_kinds(fd, "handed_over_by_kind", fake_counts.handed);
 	dprintf(fd, ", \"calls\": {");
-	for (i = 0; i < FUNCTIONS && functions[i].name; i++, comma = ", ")
+	for (i = 0, comma = ""; i < FUNCTIONS && functions[i].name; i++, comma = ", ")
 		dprintf(fd, "%s\"%s\": %llu", comma, functions[i].name,
 			(unsigned long long)functions[i].count);
 	dprintf(fd, "}, \"fault_texts\": [");

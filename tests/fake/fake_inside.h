@@ -99,6 +99,7 @@ extern struct fake_counts {
 	_Atomic uint64_t dropped, unasked; /* unasked: since the client last read it */
 	_Atomic uint64_t foreign, requests, completions, empty, shared, by_flush, by_worker;
 	_Atomic uint64_t together, flushes, forced, enables, registers, finalizes, faults, lent;
+	_Atomic uint64_t flushing, slowed; /* flushes under way; calls that took longer */
 } fake_counts;
 
 /* Whether the calls of CUPTI do anything; loads libcuda.so.1 when asked first. */

@@ -111,8 +111,9 @@ void launch(struct worker *w, long i)
 	keep_rate(w);
 	name_counts[name]++;
 	fake_cuda_next(&work);
-	cudaLaunchKernel(kernel_names[name], 128 + (unsigned)name, 1, 1, 256, 1, 1, NULL, 0,
-			 stream(w, i));
+	cudaLaunchKernel(kernel_names[name], 128 + (unsigned)name,
+			 1 + (unsigned)(name_counts[name] % (unsigned long)o.shapes), 1, 256, 1, 1,
+			 NULL, 0, stream(w, i));
 }
 
 static void make_graph(struct worker *w)
@@ -226,7 +227,7 @@ static void memory(const struct worker *w)
 	}
 }
 
-static void one_step(struct worker *w)
+static void one_step(struct worker *w, long step)
 {
 	void *device = (void *)0x7f0000001000, *host = (void *)0x1000;
 	long i;
@@ -250,7 +251,7 @@ static void one_step(struct worker *w)
 	if (o.copies)
 		cudaMemcpyAsync(host, device, 4, 2, stream(w, 0));
 	memory(w);
-	step_as_known(w);
+	step_as_known(w, step);
 	for (i = 0; i < o.events; i++) {
 		cudaEventRecord(w->event, stream(w, i));
 		cudaEventSynchronize(w->event);
@@ -292,6 +293,14 @@ static void unload(void)
 		dlclose(handle);
 }
 
+/* It has nothing to report. */
+static void load_second(void)
+{
+	unsetenv("FAKE_CUPTI_REPORT");
+	if (!dlopen(getenv("FAKE_TRAIN_SECOND"), RTLD_NOW | RTLD_LOCAL))
+		fprintf(stderr, "fake_train: %s\n", dlerror());
+}
+
 static void at_step(const struct worker *w, long step)
 {
 	if (w->number == 0 && tacho_step)
@@ -309,6 +318,8 @@ static void at_step(const struct worker *w, long step)
 	if (w->number == 0 && step == o.steps / 2) {
 		if (o.fork)
 			fork_one();
+		if (o.second)
+			load_second();
 		if (o.unload)
 			unload();
 		if (o.named == 2)
@@ -322,7 +333,7 @@ static void run_steps(struct worker *w, long from, long to)
 
 	for (i = from; i < to; i++) {
 		at_step(w, i);
-		one_step(w);
+		one_step(w, i);
 	}
 }
 
@@ -443,7 +454,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (o.threads < 1 || o.threads > 256 || o.streams < 1 || o.streams > 64 || o.names < 1 ||
-	    o.names > NAMES || o.devices < 1)
+	    o.names > NAMES || o.devices < 1 || o.shapes < 1)
 		return 2;
 	make_names();
 	if (o.again)

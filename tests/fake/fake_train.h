@@ -26,6 +26,7 @@
 	X(polls, 3, "cudaGetLastError, cudaGetDevice, cudaStreamIsCapturing in turn") \
 	X(others, 0, "once a step: JIT, overhead (two kinds), a pool, a decompression") \
 	X(drives, 0, "kernels of a step that the driver launches, without the runtime") \
+	X(drives_from, 0, "the first step that has these") \
 	X(drives_ex, 0, "the same by cuLaunchKernelEx") \
 	X(externals, 0, "kernels of a step under an id that CUPTI was given") \
 	X(jits, 0, "modules that a thread has compiled at first") \
@@ -37,6 +38,7 @@
 	X(tool_to, 0, "... to this one; its callbacks and its clock stay") \
 	X(sync, 1, "1: a step ends with a wait for its streams") \
 	X(names, 8, "different kernel names") \
+	X(shapes, 1, "grids of each name, which follow on each other") \
 	X(name_bytes, 0, "length of each, padded as C++ would") \
 	X(nccl, 0, "1: the first kernel is one of NCCL's") \
 	X(wild, 0, "1: names hold bytes that are not UTF-8, quotes, control characters") \
@@ -52,6 +54,7 @@
 	X(profiler, 0, "1: cudaProfilerStart and -Stop round the middle half of the steps") \
 	X(churn, 0, "1: each thread ends and is replaced in the middle, its buffer half full") \
 	X(fork, 0, "1: forks in the middle, the child exits; 2: by _exit; 3, 4: execs true, printenv") \
+	X(second, 0, "1: loads another copy of CUPTI in the middle: FAKE_TRAIN_SECOND is its path") \
 	X(unload, 0, "1: tries to dlclose the injected library in the middle") \
 	X(exit, 0, "exit code") \
 	X(quick, 0, "1: ends by _exit, 2: by exit from a thread, others running") \
@@ -99,7 +102,7 @@ void tell_fact(const struct worker *w, enum fake_fact_type type, uint64_t number
 /* The graph, by capturing a stream.  Before the first step, and in each. */
 void capture_as_known(struct worker *w);
 void begin_as_known(struct worker *w);
-void step_as_known(struct worker *w);
+void step_as_known(struct worker *w, long step);
 /* In the words of known.cu. */
 void tell_as_known(uint64_t before_ns, uint64_t after_ns);
 

@@ -108,12 +108,13 @@ static void drive(struct worker *w)
 	driven_ex += (uint64_t)o.drives_ex;
 }
 
-void step_as_known(struct worker *w)
+void step_as_known(struct worker *w, long step)
 {
 	long i;
 
 	use_pools(w);
-	drive(w);
+	if (step >= o.drives_from)
+		drive(w);
 	if (o.externals)
 		launch_with_ids(w);
 	for (i = 0; i < o.expands; i++)

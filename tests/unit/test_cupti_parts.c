@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector's parts for CUPTI, each by itself: buffers, clock, calls, sentences. */
-#include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
+#include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/pool.h"
+#include "collector/probe/cupti/lib.h"
 #include "collector/arena/texts.h"
 #include "collector/session/clock.h"
 #include "schemas/base/buf.h"
@@ -54,7 +55,6 @@ static void ask_for_too_much(void)
 	CHECK_U64(count[POOL_SPARE], 32);
 	CHECK_U64(count[POOL_SINGLE], 8192);
 	CHECK_U64(count[POOL_SHARED], MORE);
-	CHECK_U64(pool_refused(), 32 + 8192 + MORE);
 }
 
 void test_cupti_pool(void)
@@ -144,7 +144,6 @@ void test_cupti_clock(void)
 	moved(&cupti_after);
 	cupti_clock_note(true);
 	now = tick_clock_ns(CLOCK_MONOTONIC);
-	CHECK_U64(cupti_clock_steps(), 1);
 	CHECK(near(told(cupti_before, now), tick_base_ns() + before));
 	CHECK(near(told(cupti_after, now), tick_base_ns() + after));
 	CHECK_U64(told(12345, now), 0);
@@ -154,7 +153,6 @@ void test_cupti_clock(void)
 	pause_ms(5);
 	cupti_clock_note(true);
 	moved(&cupti_after);
-	CHECK_U64(cupti_clock_steps(), 2);
 	CHECK_U64(told(cupti_after, UINT64_MAX / 2), 0); /* it may be of another rate */
 	CHECK(!cupti_clock_is_steady());
 	cupti_clock_note(true);
@@ -197,7 +195,6 @@ void test_cupti_clock_is_exact(void)
 	for (i = 0; i < 20; i++)
 		cupti_clock_note(true);
 	now = tick_clock_ns(CLOCK_MONOTONIC);
-	CHECK_U64(cupti_clock_steps(), 0);
 	CHECK_U64(told(a + 123456789, now + 1000000000) - told(a, now), 123456789);
 	CHECK_U64(told(a - 60000000000, now) + 60000000000, told(a, now));
 }

@@ -35,7 +35,7 @@ static uint64_t dropped, written_off;
 static struct cupti_subscriber *subscriber;
 static bool behind; /* stop was asked for, and is not over */
 static uint64_t stopped_ns, flush_ns, pause_ns;
-static bool can_ask_kinds, graph_level;
+static bool can_ask_kinds, graph_level, no_driver;
 static enum config_finalize finalizes;
 static _Atomic(void (*)(void)) wake_function;
 static _Atomic(struct cupti_subscriber *) leaving; /* cuptiFinalize() is due, inside a call */
@@ -269,7 +269,8 @@ static bool choose_kinds(const struct config *c)
 	struct cupti_client *t = &cupti_client;
 	struct cupti_choice choice = { .kinds_mask = c->kinds_mask,
 				       .memory = c->device_memory,
-				       .graph_level = graph_level };
+				       .graph_level = graph_level,
+				       .no_driver = no_driver };
 
 	cupti_kinds_enable(&t->lib, &choice, &t->kinds);
 	if (graph_level && (!t->kinds.on[CUPTI_GRAPH_TRACE] || !t->kinds.on[CUPTI_KERNEL])) {
@@ -300,21 +301,21 @@ static void start(const struct config *c)
 	if (!subscriber && !take_subscriber())
 		return;
 	behind = false;
-	t->report.no_thread_ids = !cupti_process_set(&t->lib);
+	t->report.no_thread_ids = !cupti_lib_set_process(&t->lib);
 	/* at each window: a tool that came meanwhile may have put its own there */
 	int result = t->lib.register_callbacks(request, complete);
 	if (result != CUPTI_OK) {
 		note_problem(result);
 		release_subscriber();
-		cupti_process_reset(&cupti_client.lib);
+		cupti_lib_reset_process(&cupti_client.lib);
 		return;
 	}
-	t->report.clock_is_strange |= !cupti_process_set_clock(&t->lib);
+	t->report.clock_is_strange |= !cupti_clock_set(&t->lib);
 	if (!choose_kinds(c)) {
 		cupti_kinds_disable(&t->lib, &t->kinds);
 		note_problem(t->kinds.refusal);
 		release_subscriber();
-		cupti_process_reset(&cupti_client.lib);
+		cupti_lib_reset_process(&cupti_client.lib);
 		return;
 	}
 	t->report.problem[0] = '\0';
@@ -428,9 +429,10 @@ static void end_window(void)
 		report->behind_ns = took_ns;
 	ask_dropped();
 	written_off += still_out();
+	cupti_lib_other(&cupti_client.lib, report->other);
 	report->never_came = written_off;
 	report->foreign = atomic_load(&foreign_buffers);
-	cupti_process_reset(&cupti_client.lib);
+	cupti_lib_reset_process(&cupti_client.lib);
 	behind = false;
 	atomic_fetch_add(&report_version, 1);
 }
@@ -493,7 +495,7 @@ bool cupti_client_is_behind(void)
 void cupti_client_detach(void)
 {
 	const struct cupti_lib *lib = &cupti_client.lib;
-	bool has_graphs = graph_level || cupti_row_counts()->nodes;
+	bool has_graphs = graph_level || cupti_row_counts()->has_graphs;
 
 	if (atomic_load(&on) || behind || !take_turn())
 		return;
@@ -522,10 +524,26 @@ void cupti_client_repair(void)
 	if (can_ask_kinds)
 		t->report.gone += cupti_kinds_gone(&t->lib, &t->kinds);
 	t->lib.register_callbacks(request, complete);
-	t->report.clock_is_strange |= !cupti_process_set_clock(&t->lib);
+	t->report.clock_is_strange |= !cupti_clock_set(&t->lib);
 	cupti_kinds_enable_again(&t->lib, &t->kinds);
 	atomic_fetch_add(&report_version, 1);
 	end_turn();
+}
+
+void cupti_client_record_driver(bool wanted)
+{
+	no_driver = !wanted;
+	if (!atomic_load(&on) || !take_turn())
+		return;
+	cupti_kinds_set(&cupti_client.lib, &cupti_client.kinds, CUPTI_DRIVER_CALL, wanted);
+	atomic_fetch_add(&report_version, 1);
+	end_turn();
+}
+
+void cupti_client_await_quiet(uint64_t limit_ns)
+{
+	if (wait_for_turn(tick_clock_ns(CLOCK_MONOTONIC) + limit_ns))
+		end_turn();
 }
 
 void cupti_client_note_taken(uint64_t ns)

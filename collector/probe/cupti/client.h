@@ -20,7 +20,7 @@ struct config;
 
 struct cupti_report {      /* what people should know; grows, under the turn or by the writer */
 	char problem[200]; /* why nothing is recorded; "" */
-	char off[200];     /* why part of a window may be missing: others at work; "" */
+	char other[CUPTI_PATH];   /* another copy of CUPTI that is loaded; "" */
 	uint64_t starts, refused; /* windows that did, that did not */
 	bool clock_is_strange;
 	bool no_thread_ids; /* thread ids are values of pthread_self() */
@@ -77,6 +77,10 @@ void cupti_client_detach(void);
  * another tool has put its own in their place.
  */
 void cupti_client_repair(void);
+/* Writer only.  Whether calls of the driver are recorded, where they are wanted at all. */
+void cupti_client_record_driver(bool wanted);
+/* The process ends: returns when no thread is in a call of ours to CUPTI, or after `limit_ns`. */
+void cupti_client_await_quiet(uint64_t limit_ns);
 /* So long there was nothing, until cupti_client_repair(). */
 void cupti_client_note_taken(uint64_t ns);
 /* Since the last call: records that CUPTI dropped, records that found no buffer. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/clock.h"
 
+#include "collector/probe/cupti/lib.h"
 #include "collector/session/clock.h"
 
 #include <stddef.h>
@@ -142,11 +143,6 @@ uint64_t cupti_clock_convert_slow(uint64_t cupti_ns, uint64_t before_ns, struct 
 	return 0;
 }
 
-uint64_t cupti_clock_steps(void)
-{
-	return clock_state.count ? clock_state.count - 1 : 0;
-}
-
 uint64_t cupti_clock_off_ns(void)
 {
 	return clock_state.off_ns;
@@ -160,4 +156,24 @@ bool cupti_clock_is_strange(void)
 bool cupti_clock_is_steady(void)
 {
 	return clock_state.count && is_confirmed(clock_state.count - 1);
+}
+
+static uint64_t realtime(void)
+{
+	return tick_clock_ns(CLOCK_REALTIME);
+}
+
+bool cupti_clock_set(const struct cupti_lib *lib)
+{
+	struct timespec while_it_drifts = { .tv_nsec = 1000000 };
+
+	cupti_clock_note(true);
+	if (!cupti_clock_is_strange())
+		return true;
+	nanosleep(&while_it_drifts, NULL);
+	cupti_clock_note(true);
+	if (!cupti_clock_is_steady() && lib->register_timestamp &&
+	    lib->register_timestamp(realtime) == CUPTI_OK)
+		cupti_clock_note(true);
+	return false;
 }

@@ -43,9 +43,17 @@ static inline uint64_t cupti_clock_convert(uint64_t cupti_ns, uint64_t before_ns
 	return cupti_clock_convert_slow(cupti_ns, before_ns, epoch);
 }
 
-/* Steps of CUPTI's clock since open, and its largest distance from CLOCK_REALTIME, in ns. */
-uint64_t cupti_clock_steps(void);
+/* Its largest distance from CLOCK_REALTIME since open, in ns. */
 uint64_t cupti_clock_off_ns(void);
 /* Whether the last measurement was no time of day; whether it confirmed the one before. */
 bool cupti_clock_is_strange(void);
 bool cupti_clock_is_steady(void);
+
+struct cupti_lib;
+/*
+ * PyTorch's profiler gives CUPTI a clock of its own, which counts ticks, and nobody can take it
+ * away: it is replaced by CLOCK_REALTIME.  The profiler sets it again at the begin of each of its
+ * sessions, so that does no harm.  Where the rate is that of other clocks, the distance is all that
+ * is needed, and the clock stays.  False: it was not CLOCK_REALTIME.
+ */
+bool cupti_clock_set(const struct cupti_lib *lib);

@@ -17,12 +17,6 @@ void cupti_calls_open(const struct cupti_lib *lib);
 /* Without the version that CUDA adds ("cudaLaunchKernel_v7000"); NULL: no such call. */
 const char *cupti_call_name(enum cupti_domain domain, uint32_t cbid, size_t *len);
 bool cupti_call_is_noise(enum cupti_domain domain, uint32_t cbid);
-/*
- * Asks CUPTI not to record noise; to be called after each Enable of the kind.  Returns how many
- * calls were switched off.
- */
-unsigned cupti_calls_mute(const struct cupti_lib *lib, enum cupti_domain domain);
-
 /* By name, without a library. */
 bool cupti_name_is_noise(const char *name, size_t len);
 
@@ -30,7 +24,7 @@ bool cupti_name_is_noise(const char *name, size_t len);
  * Which activity kinds of CUPTI a window needs: one table, switched on and off.
  *
  * The result of Enable decides what a library can do: a kind that it does not know or refuses is
- * noted, never fatal.  Only the thread that has CUPTI (cupti/trace.h).
+ * noted, never fatal.  Only the thread that has the turn (client.h).
  */
 
 struct buf;
@@ -39,6 +33,7 @@ struct cupti_choice {
 	uint32_t kinds_mask; /* bits of enum kind */
 	bool memory;         /* allocations and pools too */
 	bool graph_level;    /* one event for a graph, none for its nodes */
+	bool no_driver;      /* no calls of the driver */
 };
 struct cupti_kinds {
 	bool asked[CUPTI_KINDS], on[CUPTI_KINDS];
@@ -52,6 +47,8 @@ struct cupti_kinds {
 bool cupti_kinds_any(const struct cupti_choice *choice);
 void cupti_kinds_enable(const struct cupti_lib *lib, const struct cupti_choice *choice,
 			struct cupti_kinds *out);
+/* One of those that could be enabled, as long as others are on. */
+void cupti_kinds_set(const struct cupti_lib *lib, struct cupti_kinds *k, int kind, bool on);
 /* Those that are on, whatever another tool has done to them meanwhile. */
 void cupti_kinds_enable_again(const struct cupti_lib *lib, const struct cupti_kinds *k);
 /* Disables the kinds that are on; the struct is not changed. */
@@ -68,13 +65,10 @@ void cupti_kinds_put_json(const struct cupti_kinds *k, struct buf *out);
  * eight bytes hold the id.  Takes no memory; a lock only for a name that is new (names.h).
  */
 
-/* What the buffer holds besides records that become events at once. */
+/* What the writer should know of a buffer. */
 enum names_mark {
-	MARK_TABLES = 1,   /* devices, contexts, streams */
-	MARK_EXTERNAL = 2, /* external correlation */
-	MARK_EVENTS = 4,   /* CUDA events, which may have to wait for their time */
-	MARK_EVEN =
-		8, /* the library's iteration matches its record sizes, so we may step by them */
+	MARK_TABLES = 1, /* devices, contexts or streams are in it */
+	MARK_EVEN = 2,   /* the library steps by its record sizes, so we may */
 };
 
 /* Program's threads.  Returns marks; *records gets the number of records. */
@@ -89,36 +83,6 @@ uint64_t cupti_names_drop(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 void cupti_names_leave(const struct cupti_lib *lib, uint8_t *bytes, size_t valid);
 /* Memory that CUPTI allocated for this record and leaves to its client; the pointer becomes 0. */
 void cupti_names_free(const struct cupti_lib *lib, uint32_t kind, uint8_t *record);
-
-/*
- * Records that belong to a call by its correlation id.
- *
- * An external correlation record gives the call an id that some tool pushed; it stands before or
- * after the call, in its buffer or in an earlier one.  A CUDA event has no time of its own unless
- * it was asked for at a price: it gets that of its call.  What waits has a ceiling, and is counted
- * when it is pushed out.  State is static; the writer's thread only.
- */
-
-/* Something waits. */
-bool cupti_correlation_any(void);
-
-/* CUpti_ActivityExternalCorrelation.  False: the call has another one, of a kind that goes first.
- */
-bool cupti_correlation_note_external(const uint8_t *record);
-bool cupti_correlation_external(uint32_t correlation, uint64_t *id);
-
-bool cupti_correlation_has_time(const struct cupti_family *f, const uint8_t *record);
-/* The record is copied, to wait; false: it pushed another one out. */
-bool cupti_correlation_note_event(const struct cupti_family *f, const uint8_t *record);
-/* The call came already, in a buffer that overtook this one: when it began; else 0. */
-uint64_t cupti_correlation_find_call(uint32_t correlation);
-/* A call came: put() for each that waits for it. */
-void cupti_correlation_call(uint32_t correlation, uint64_t begin_ns,
-			    void (*put)(const uint8_t *record, uint64_t begin_ns, void *arg),
-			    void *arg);
-/* Gives up all CUDA events that wait for their call; returns how many there were. */
-uint64_t cupti_correlation_end(void);
-void cupti_correlation_forget(void);
 
 /*
  * Makes the event descriptor of a record: its track, name and argument schema.
@@ -136,7 +100,7 @@ uint32_t cupti_desc_make(struct writer *w, const struct cupti_layout *p, const u
 			 uint32_t *track);
 /* Streams that the program gave a name meanwhile. */
 void cupti_desc_name_streams(struct writer *w);
-/* A call that the table of calls.c leaves out, or a query that was not answered yet. */
+/* A call that the table of noise leaves out, or a query that was not answered yet. */
 bool cupti_desc_is_noise(const struct cupti_layout *p, const uint8_t *record);
 
 /*
@@ -162,19 +126,8 @@ const char *cupti_fault_message(uint32_t api_version, unsigned when, unsigned nu
 bool cupti_can_finalize(uint32_t api_version);
 
 /*
- * What we set of CUPTI that is not ours but the process's, and set back.
- *
- * Only the thread that has the turn (client.h).
+ * What we set that is not ours but the process's: buffers come zeroed, threads have the kernel's
+ * ids.  False: they have not.  Reset sets it as it was before: others read their records by it.
  */
-
-/* Buffers come zeroed, threads have the kernel's ids.  False: they have not. */
-bool cupti_process_set(const struct cupti_lib *lib);
-/* As it was before the first set since the last reset: others read their records by it. */
-void cupti_process_reset(const struct cupti_lib *lib);
-/*
- * PyTorch's profiler gives CUPTI a clock of its own, which counts ticks, and nobody can take it
- * away: it is replaced by CLOCK_REALTIME.  The profiler sets it again at the begin of each of its
- * sessions, so that does no harm.  Where the rate is that of other clocks, the distance is all that
- * is needed, and the clock stays.  False: it was not CLOCK_REALTIME.
- */
-bool cupti_process_set_clock(const struct cupti_lib *lib);
+bool cupti_lib_set_process(const struct cupti_lib *lib);
+void cupti_lib_reset_process(const struct cupti_lib *lib);

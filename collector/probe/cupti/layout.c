@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/layout.h"
 
-enum { LAYOUTS = 96, FAMILIES = 32 };
+enum { LAYOUTS = 192, FAMILIES = 32 };
 
 static const uint8_t type_bytes[] = {
 	[FIELD_U8] = 1,  [FIELD_U16] = 2, [FIELD_U32] = 4, [FIELD_U64] = 8,  [FIELD_I32] = 4,
@@ -94,10 +94,15 @@ static bool is_needed(const struct field *f, unsigned variant)
 	return true;
 }
 
+/* Flags, words and what a kernel is compiled with stay in the descriptor. */
+static bool may_vary(const struct field *f)
+{
+	return type_bytes[f->type] >= 4 && f->type != FIELD_STR && f->unit != UNIT_ENUM &&
+	       f->unit != UNIT_FLAG;
+}
+
 static void add_field(struct cupti_layout *p, const struct field *f, unsigned variant)
 {
-	bool node = is_named(f, "graph_node") && variant & LAYOUT_NODE;
-
 	switch (f->place) {
 	case PLACE_BEGIN:
 		p->begin = number_of(f);
@@ -129,7 +134,8 @@ static void add_field(struct cupti_layout *p, const struct field *f, unsigned va
 			look_at(p, f); /* that it is 0 */
 		break;
 	default:
-		if (node)
+		if ((variant & LAYOUT_NODE && is_named(f, "graph_node")) ||
+		    (variant & LAYOUT_WIDE && may_vary(f)))
 			add_event_arg(p, f);
 		else
 			add_const(p, f);
@@ -204,8 +210,9 @@ static void family_make(const struct record *r, const struct cupti_lib *lib, uin
 	f->variants =
 		(uint8_t)((f->completed_at ? LAYOUT_COMPLETED : 0) |
 			  (f->node_at ? LAYOUT_NODE : 0) | (f->queued_at ? LAYOUT_LATENCY : 0) |
-			  (r->kind == KIND_API ? LAYOUT_EXTERNAL : 0));
-	f->is_plain = !(f->variants & ~LAYOUT_EXTERNAL);
+			  (r->kind == KIND_API ? LAYOUT_EXTERNAL : 0) |
+			  (f->node_at ? LAYOUT_WIDE : 0)); /* names of others are numbers */
+	f->is_plain = !(f->variants & ~(LAYOUT_EXTERNAL | LAYOUT_WIDE));
 	for (unsigned variant = 0; variant < LAYOUT_VARIANTS; variant++) {
 		unsigned same = variant & f->variants;
 

@@ -12,6 +12,8 @@
  *	LAYOUT_NODE       the record is of a graph's node, whose id varies; otherwise it is 0
  *	LAYOUT_LATENCY    `queued` or `submitted` is set; otherwise both are left out
  *	LAYOUT_EXTERNAL   a tool pushed an external id for this call
+ *	LAYOUT_WIDE       the log has many descriptors: numbers that launches may differ in, such as
+ *	                  a grid, get columns, too
  *
  * A field is read when it lies within the loaded library's record and that library is new enough
  * for it.  Bytes without a field (padding, what a newer CUPTI added) are ignored.  Texts have been
@@ -34,9 +36,10 @@ enum {
 	LAYOUT_NODE = 2,
 	LAYOUT_LATENCY = 4,
 	LAYOUT_EXTERNAL = 8,
-	LAYOUT_VARIANTS = 16,
+	LAYOUT_WIDE = 16,
+	LAYOUT_VARIANTS = 32,
 	LAYOUT_WORDS = 32, /* of eight bytes: what is looked at of a record */
-	LAYOUT_ARGS = 8,
+	LAYOUT_ARGS = 32,
 	LAYOUT_CONSTS = 48,
 	LAYOUT_TEXTS = 2,
 };
@@ -56,7 +59,12 @@ enum cupti_kind {
 	CUPTI_GRAPH_TRACE = 51,
 };
 
-enum { API_CORRELATION = 32 }; /* where a call has it */
+static inline bool cupti_is_table(uint32_t kind)
+{
+	return kind == CUPTI_DEVICE || kind == CUPTI_CONTEXT || kind == CUPTI_STREAM;
+}
+
+enum { API_CBID = 4, API_BEGIN = 8, API_CORRELATION = 32 }; /* where a call has them */
 struct cupti_family;
 /* Of a number that is not there the mask is 0. */
 struct cupti_number {
@@ -132,10 +140,8 @@ static inline const struct cupti_family *cupti_family_of(uint32_t number, const 
 }
 
 static inline const struct cupti_layout *cupti_layout_of(const struct cupti_family *f,
-							 const uint8_t *record, unsigned external)
+							 const uint8_t *record, unsigned variant)
 {
-	unsigned variant = external;
-
 	if (f->is_plain)
 		return f->layouts[variant & f->variants];
 	if (f->completed_at && read_word(record, f->completed_at) != read_word(record, f->end_at))

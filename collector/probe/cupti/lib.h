@@ -27,16 +27,13 @@ enum cupti_domain { CUPTI_DRIVER = 1, CUPTI_RUNTIME = 2, CUPTI_DOMAINS };
 /* Results that are handled by name; see internal.h. */
 enum cupti_result {
 	CUPTI_OK = 0,
-	CUPTI_NOT_COMPATIBLE = 14,
 	CUPTI_NOT_INITIALIZED = 15,
 	CUPTI_INVALID_KIND = 21,
-	CUPTI_NOT_SUPPORTED = 27,
 	CUPTI_NO_PRIVILEGE = 35,
-	CUPTI_LEGACY = 38,
 	CUPTI_TAKEN = 39, /* another subscriber is active */
 	CUPTI_UNKNOWN = 999,
 };
-enum cupti_attribute { CUPTI_ATTRIBUTE_ZEROED = 5, CUPTI_ATTRIBUTE_PER_THREAD = 9 };
+enum { CUPTI_ATTRIBUTE_ZEROED = 5 };
 enum { CUPTI_THREAD_ID_SYSTEM = 1, CUPTI_FLUSH_FORCED = 1, CUPTI_CALLBACK_EXIT = 1 };
 
 struct cupti_subscriber;
@@ -113,6 +110,8 @@ struct cupti_lib {
  * then closed.
  */
 enum status cupti_lib_open(struct cupti_lib *lib, const char *asked, struct error *err);
+/* The path of another copy that is loaded, whose users' records are not ours; "": there is none. */
+void cupti_lib_other(const struct cupti_lib *lib, char path[CUPTI_PATH]);
 /* Without a library: "12.4", "13.0". */
 void cupti_version_text(uint32_t api_version, char out[16]);
 

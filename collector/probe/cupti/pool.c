@@ -41,7 +41,7 @@ static struct {
 static uint32_t taken[BUFFERS]; /* from `full`; the writer's */
 static uint32_t taken_count;
 static _Alignas(64) uint8_t shared[TURNS][SINGLE_BYTES];
-static _Atomic uint64_t requested, completed, refused;
+static _Atomic uint64_t requested, completed;
 static _Atomic uint32_t free_count, full_count, shared_turn;
 static _Atomic bool opened, dead;
 
@@ -120,7 +120,6 @@ static void request_spare(uint8_t **buffer, size_t *size, size_t *max_records)
 {
 	uint32_t index;
 
-	atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
 	if (stack_take(&spares.free, spares.next, &index)) {
 		*buffer = spares.bytes + index * spares.stride;
 		*size = spares.size;
@@ -261,11 +260,6 @@ uint64_t pool_completed(void)
 void pool_note_completed(void)
 {
 	atomic_fetch_add_explicit(&completed, 1, memory_order_relaxed);
-}
-
-uint64_t pool_refused(void)
-{
-	return atomic_load_explicit(&refused, memory_order_relaxed);
 }
 
 unsigned pool_fullness(void)

@@ -54,8 +54,6 @@ void pool_give_back(const struct pool_buffer *b);
 uint64_t pool_requested(void);
 uint64_t pool_completed(void); /* of those */
 void pool_note_completed(void);
-/* Requests that got no buffer of full size. */
-uint64_t pool_refused(void);
 /* Full ones that wait for the writer, in percent of those that are not lent. */
 unsigned pool_fullness(void);
 

@@ -11,6 +11,7 @@
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/pool.h"
 #include "collector/probe/cupti/rows.h"
+#include "collector/probe/cupti/lib.h"
 #include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/tables.h"
 #include "collector/probe/cupti/client.h"
@@ -27,15 +28,19 @@
 
 #define MS            UINT64_C(1000000)
 #define EXIT_LIMIT_NS (2000 * MS)
+#define CALL_LIMIT_NS (10000 * MS) /* of a call of CUPTI within which the process ends */
 enum {
 	FLUSH_MS = 1000,       /* what CUPTI holds at a kill at most */
 	BATCH = 32,            /* buffers of which tables are taken before the events of any */
 	REQUEST_COST_NS = 100, /* of pool_request() on a program's thread, about */
 	TEXT_MAX = 16 * 1024,
 	LATE_MS = 1,
-	QUIET_S = 3,      /* without any buffer, until our callbacks are registered again */
-	QUIET_MAX_S = 48, /* it doubles each time, as a program may have nothing to do */
-	RETRY_MS = 5000,  /* until another tool is asked again to let go of CUPTI */
+	QUIET_S = 3,        /* without any buffer, until our callbacks are registered again */
+	QUIET_MAX_S = 48,   /* it doubles each time, as a program may have nothing to do */
+	RETRY_MS = 5000,    /* until another tool is asked again to let go of CUPTI */
+	STORM = 10000,      /* calls of the driver in a second, */
+	STORM_SHARE = 1000, /* of which one in so many says what no call of the runtime says */
+	ORPHANS = 16,       /* kernels whose call is not known: the driver's are wanted again */
 };
 
 int InitializeInjection(void) __attribute__((visibility("default")));
@@ -57,6 +62,9 @@ static struct {
 	uint64_t moved;            /* buffers requested and completed, at the last look */
 	uint64_t moved_ns, quiet_s, patience_s, steps;
 	uint64_t lost;
+	struct cupti_row_counts weighed;
+	bool needs_driver;
+	pid_t hooked; /* the process whose exit it is */
 } state;
 
 /* ---- coming to life ---- */
@@ -64,6 +72,9 @@ static struct {
 static void last_words(void)
 {
 	session_exit(EXIT_LIMIT_NS);
+	/* what is behind us takes CUPTI to pieces: not while our writer is in it */
+	if (getpid() == state.hooked && !cupti_client_is_dead())
+		cupti_client_await_quiet(CALL_LIMIT_NS);
 }
 
 /*
@@ -72,6 +83,7 @@ static void last_words(void)
  */
 static void hook_exit(unsigned so_far)
 {
+	state.hooked = getpid();
 	if (atomic_compare_exchange_strong(&state.exit_hooks, &so_far, so_far + 1))
 		atexit(last_words);
 }
@@ -161,6 +173,7 @@ static enum status cupti_begin(uint64_t now_ns, struct error *err)
 	state.quiet_s = 0;
 	state.patience_s = QUIET_S;
 	state.late_ns = 0;
+	state.needs_driver = false;
 	atomic_store(&state.wanted, true);
 	state.was_alive = cuda_is_initialized();
 	try_start();
@@ -215,6 +228,11 @@ static void put_doubts(struct buf *b, const struct cupti_report *t, uint64_t lat
 			     (unsigned long long)t->never_came);
 	if (t->gone)
 		add_sentence(b, "another tool switched off %u kinds of records", t->gone);
+	if (t->other[0])
+		add_sentence(b,
+			     "another copy of CUPTI is loaded, %s: what its users record is not "
+			     "seen here, nor is it known whether both record well",
+			     t->other);
 	if (t->taken_ns)
 		add_sentence(b,
 			     "nothing was recorded for %.1f s with steps, until recording was "
@@ -260,17 +278,6 @@ static void set_attributes(struct writer *w)
 		buf_putf(&b, "%s (%u)", version, t->lib.api_version);
 		set_attribute(w, "cupti_version", &b, false);
 		writer_set_attribute(w, "cupti_library", t->lib.path, false);
-		const char *comma = "";
-
-		buf_put_byte(&b, '{');
-		for (unsigned i = 0; i < CUPTI_KINDS; i++) {
-			if (!t->lib.sizes[i])
-				continue;
-			buf_putf(&b, "%s\"%u\":%u", comma, i, t->lib.sizes[i]);
-			comma = ",";
-		}
-		buf_put_byte(&b, '}');
-		set_attribute(w, "cupti_record_sizes", &b, true);
 		cupti_kinds_put_json(&t->kinds, &b);
 		set_attribute(w, "cupti_kinds", &b, true);
 		unsigned when = t->report.clock_is_strange ? FAULT_CLOCK : 0;
@@ -335,6 +342,29 @@ static void look_for_others(void)
 	state.moved = moved;
 }
 
+/*
+ * A CUPTI that cannot leave out single calls (before 12.5) makes a record of every call of the
+ * driver, also of the many that the runtime's calls and noise consist of.  While nearly all are of
+ * these, none is recorded.  A kernel whose call is unknown shows that the driver launched it.
+ */
+static void weigh_driver_calls(void)
+{
+	const struct cupti_row_counts *now = cupti_row_counts(), *last = &state.weighed;
+	uint64_t calls = now->driver - last->driver, only = now->driver_only - last->driver_only;
+	uint64_t kernels = now->kernels - last->kernels, orphans = now->orphans - last->orphans;
+
+	if (cupti_client.lib.enable_driver_call || state.needs_driver)
+		return;
+	if (cupti_client.kinds.on[CUPTI_DRIVER_CALL]) {
+		if (calls > STORM && only < calls / STORM_SHARE)
+			cupti_client_record_driver(false);
+	} else if (orphans > ORPHANS && orphans > kernels / 4) {
+		state.needs_driver = true;
+		cupti_client_record_driver(true);
+	}
+	state.weighed = *now;
+}
+
 static void flush_sometimes(void)
 {
 	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
@@ -344,6 +374,7 @@ static void flush_sometimes(void)
 	if (state.flushed_ns) {
 		cupti_client_flush();
 		look_for_others();
+		weigh_driver_calls();
 	}
 	state.flushed_ns = now_ns;
 }

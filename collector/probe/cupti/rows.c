@@ -14,6 +14,11 @@ enum {
 	CACHE_MAX =
 		65536, /* graphs and shapes that change make many; pages are touched as needed */
 	CACHE_BUCKETS = 4 * CACHE_MAX,
+	WIDE_AFTER = 8192, /* descriptors of a log, until fewer are made (LAYOUT_WIDE) */
+	CALLS = 32768,
+	EXTERNALS = 8192,
+	EVENTS = 4096,
+	EVENT_BYTES = LAYOUT_WORDS * 8,
 };
 
 /* Descriptors of records that are left out on purpose; those of the log are small, from 1. */
@@ -36,7 +41,6 @@ struct putting {
 	uint64_t completed_ns, warmup_ns, begin_ns;
 	struct cupti_epoch epoch;
 	uint64_t lost[LOSS_END], rows, nodes;
-	bool correlations; /* some calls have an external id, or CUDA events wait for their call */
 };
 
 static const struct cupti_lib *lib;
@@ -44,10 +48,28 @@ static struct cached_desc *cache; /* CACHE_MAX + 1; NULL until the first buffer 
 static uint32_t cache_count;
 static uint32_t cache_buckets[CACHE_BUCKETS]; /* numbers of descriptors, from 1, by hash */
 static uint64_t cache_log;                    /* number of the log that they belong to */
+static uint64_t log_made;                     /* in that log */
+static unsigned wide;                         /* LAYOUT_WIDE or 0 */
 static struct cupti_row_counts counts;
-/* Calls of the runtime by correlation, each at its number: the newest one. */
-enum { CALLS = 32768 };
-static uint32_t runtime_calls[CALLS];
+/*
+ * What belongs to a call by its correlation: of each place the newest.  An external id was pushed
+ * by some tool, and stands before or after the call, in its buffer or in an earlier one.
+ */
+static struct call {
+	uint64_t begin; /* by CUPTI's clock; 0: it has none */
+	uint32_t correlation;
+	bool is_runtime;
+} calls[CALLS];
+static struct external {
+	uint64_t id;
+	uint32_t correlation, kind;
+} externals[EXTERNALS];
+static bool has_externals;
+/* CUDA events without a time, which is asked for at a price: they get that of their call. */
+static struct waiting_event {
+	_Alignas(8) uint8_t record[EVENT_BYTES];
+} waiting[EVENTS];
+static size_t waiting_count;
 static struct {
 	uint64_t from_ns, to_ns;
 	bool is_inside, is_after; /* a record began there */
@@ -68,8 +90,11 @@ static bool is_cache_ready(struct writer *w)
 		return false;
 	if (!cache)
 		cache = calloc(CACHE_MAX + 1, sizeof(*cache));
-	if (writer_log_changed(w, &cache_log))
+	if (writer_log_changed(w, &cache_log)) {
 		clear_cache();
+		wide = 0;
+		log_made = 0;
+	}
 	return cache;
 }
 
@@ -93,6 +118,20 @@ static bool is_cached(const struct cached_desc *c, const struct cupti_layout *p,
 	return !differs;
 }
 
+/* A call that says that the program has graphs, or captures one. */
+static bool is_of_graphs(const struct cupti_layout *p, const uint8_t *record)
+{
+	size_t len;
+	const char *name =
+		p->record->kind != KIND_API
+			? NULL
+			: cupti_call_name(p->subkind == API_DRIVER ? CUPTI_DRIVER : CUPTI_RUNTIME,
+					  get_u32(record + API_CBID), &len);
+
+	return name && ((strstr(name, "Graph") && !strstr(name, "Graphics")) ||
+			strstr(name, "BeginCapture"));
+}
+
 /* The record's descriptor, made if it is new; cache[0], without one: the log is at a ceiling. */
 static const struct cached_desc *find_desc(struct writer *w, const struct cupti_layout *p,
 					   const uint8_t *record)
@@ -114,6 +153,9 @@ static const struct cached_desc *find_desc(struct writer *w, const struct cupti_
 	}
 	cache_buckets[bucket] = ++cache_count;
 	counts.made++;
+	counts.has_graphs |= p->is_node || is_of_graphs(p, record);
+	if (++log_made > WIDE_AFTER)
+		wide = LAYOUT_WIDE;
 
 	struct cached_desc *c = &cache[cache_count];
 
@@ -199,52 +241,76 @@ static void put_record(struct putting *r, const struct cupti_layout *p, const ui
 	r->rows++;
 }
 
-/* A CUDA event whose call was found. */
-static void put_event_of_call(const uint8_t *record, uint64_t begin_ns, void *arg)
+static const struct call *find_call(uint32_t correlation)
 {
-	const struct cupti_family *f = cupti_family_of(CUPTI_CUDA_EVENT, record);
+	const struct call *c = &calls[correlation % CALLS];
 
-	put_record(arg, cupti_layout_of(f, record, 0), record, 0, begin_ns);
+	return correlation && c->correlation == correlation ? c : NULL;
+}
+
+static const struct external *find_external(uint32_t correlation)
+{
+	const struct external *e = &externals[correlation % EXTERNALS];
+
+	return has_externals && correlation && e->correlation == correlation ? e : NULL;
+}
+
+/* Puts the CUDA events whose calls have come meanwhile. */
+static void put_waiting_events(struct putting *r)
+{
+	for (size_t i = waiting_count; i-- > 0;) {
+		const uint8_t *record = waiting[i].record;
+		const struct cupti_family *f = cupti_family_of(CUPTI_CUDA_EVENT, record);
+		const struct call *c = find_call(get_u32(record + f->correlation_at));
+		uint64_t begin_ns = c && c->begin ? host_time(r, c->begin) : 0;
+
+		if (!begin_ns)
+			continue;
+		put_record(r, f->layouts[wide], record, 0, begin_ns);
+		waiting[i] = waiting[--waiting_count];
+	}
 }
 
 /*
  * A call of the runtime makes calls of the driver, with one correlation for all: the outer one says
  * what the program did.
  */
-static bool is_covered(uint32_t kind, const uint8_t *record)
+static bool is_covered(const uint8_t *record)
 {
-	uint32_t correlation = get_u32(record + API_CORRELATION);
+	const struct call *c = find_call(get_u32(record + API_CORRELATION));
 
-	return kind == CUPTI_DRIVER_CALL && correlation &&
-	       runtime_calls[correlation % CALLS] == correlation;
+	return c && c->is_runtime;
+}
+
+static bool has_time(const struct cupti_family *f, const uint8_t *record)
+{
+	return read_number(record, &f->layouts[0]->begin) != 0;
 }
 
 static void put_any(struct putting *r, const struct cupti_family *f, uint32_t kind,
 		    const uint8_t *record)
 {
-	if (is_covered(kind, record)) {
-		count_left_out(r, DESC_NOISE);
-		return;
+	const struct external *e = NULL;
+
+	if (kind == CUPTI_DRIVER_CALL) {
+		counts.driver++;
+		if (is_covered(record)) {
+			count_left_out(r, DESC_NOISE);
+			return;
+		}
+		counts.driver_only +=
+			!cupti_call_is_noise(CUPTI_DRIVER, get_u32(record + API_CBID));
+	} else if (kind == CUPTI_KERNEL && !lib->enable_driver_call) {
+		counts.kernels++;
+		counts.orphans +=
+			!find_call((uint32_t)read_number(record, &f->layouts[0]->correlation));
+	} else if (kind == CUPTI_CUDA_EVENT && !has_time(f, record)) {
+		return; /* it waits */
 	}
-	if (f->variants & LAYOUT_EXTERNAL && r->correlations) {
-		/* Some calls have an id that was pushed, or something waits for them. */
-		const struct cupti_layout *p = f->layouts[0];
-		uint32_t correlation = (uint32_t)read_number(record, &p->correlation);
-		uint64_t begin = read_number(record, &p->begin), external = 0;
-
-		if (cupti_correlation_external(correlation, &external))
-			p = f->layouts[LAYOUT_EXTERNAL];
-		if (begin)
-			cupti_correlation_call(correlation, host_time(r, begin), put_event_of_call,
-					       r);
-		put_record(r, p, record, external, 0);
-	} else if (kind != CUPTI_CUDA_EVENT || cupti_correlation_has_time(f, record))
-		put_record(r, cupti_layout_of(f, record, 0), record, 0, 0);
-}
-
-static bool is_table(uint32_t kind)
-{
-	return kind == CUPTI_DEVICE || kind == CUPTI_CONTEXT || kind == CUPTI_STREAM;
+	if (f->variants & LAYOUT_EXTERNAL)
+		e = find_external(get_u32(record + API_CORRELATION));
+	put_record(r, cupti_layout_of(f, record, wide | (e ? LAYOUT_EXTERNAL : 0)), record,
+		   e ? e->id : 0, 0);
 }
 
 void cupti_rows_tables(const struct pool_buffer *b)
@@ -254,7 +320,7 @@ void cupti_rows_tables(const struct pool_buffer *b)
 	if (!(b->marks & MARK_TABLES))
 		return;
 	while (lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
-		if (!is_table(get_u32(record)))
+		if (!cupti_is_table(get_u32(record)))
 			continue;
 		cupti_tables_take(lib, get_u32(record), record);
 		cupti_names_free(lib, get_u32(record), record);
@@ -265,49 +331,65 @@ static void note_event(struct putting *r, const uint8_t *record)
 {
 	const struct cupti_family *f = cupti_family_of(CUPTI_CUDA_EVENT, record);
 
-	if (!f || cupti_correlation_has_time(f, record))
+	if (!f || has_time(f, record))
 		return;
-	uint32_t correlation = (uint32_t)read_word(record, f->correlation_at);
-	uint64_t begin_ns = cupti_correlation_find_call(correlation);
-	if (begin_ns)
-		put_event_of_call(record, begin_ns, r);
-	else
-		r->lost[LOSS_NO_TIME] += !cupti_correlation_note_event(f, record);
+	if (!f->correlation_at || !get_u32(record + f->correlation_at) || waiting_count == EVENTS) {
+		r->lost[LOSS_NO_TIME]++;
+		return;
+	}
+	struct waiting_event *to = &waiting[waiting_count++];
+
+	memset(to, 0, sizeof(*to));
+	memcpy(to->record, record, f->size < EVENT_BYTES ? f->size : EVENT_BYTES);
 }
 
-/* Collects external ids and CUDA events of the buffer first, because records come in any order. */
-static void note_correlations(struct putting *r, const struct pool_buffer *b)
+/* CUpti_ActivityExternalCorrelation: of two ids of a call that of the lower kind is kept. */
+static void note_external(struct putting *r, const uint8_t *record)
 {
-	uint8_t *record = NULL;
+	struct external new = { .id = read_word(record, 8),
+				.correlation = get_u32(record + 16),
+				.kind = get_u32(record + 4) };
+	struct external *e = &externals[new.correlation % EXTERNALS];
+	bool is_same = has_externals && e->correlation == new.correlation;
 
-	if (!(b->marks & (MARK_EXTERNAL | MARK_EVENTS)))
+	has_externals = true;
+	r->lost[LOSS_NO_PLACE] += is_same && e->kind != new.kind;
+	if (!is_same || e->kind >= new.kind)
+		*e = new;
+}
+
+static void note_call(uint32_t kind, const uint8_t *record)
+{
+	bool is_runtime = kind == CUPTI_RUNTIME_CALL;
+	uint32_t correlation = get_u32(record + API_CORRELATION);
+
+	if (cupti_call_is_noise(is_runtime ? CUPTI_RUNTIME : CUPTI_DRIVER,
+				get_u32(record + API_CBID)))
 		return;
-	while (lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
-		if (get_u32(record) == CUPTI_EXTERNAL_CORRELATION)
-			r->lost[LOSS_NO_PLACE] += !cupti_correlation_note_external(record);
-		else if (get_u32(record) == CUPTI_CUDA_EVENT)
-			note_event(r, record);
-	}
+	if (is_runtime || !find_call(correlation))
+		calls[correlation % CALLS] =
+			(struct call){ read_word(record, API_BEGIN), correlation, is_runtime };
 }
 
 /*
- * Notes the runtime's calls, as records of a call stand behind those of calls within it.  False:
- * the buffer holds tables only, which need no log.
+ * Notes what belongs to calls first, because records come in any order: those of a call stand
+ * behind those of calls within it.  False: the buffer holds tables only, which need no log.
  */
-static bool note_calls(const struct pool_buffer *b)
+static bool note_correlations(struct putting *r, const struct pool_buffer *b)
 {
 	uint8_t *record = NULL;
 	bool has_events = false;
 
 	while (lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
-		uint32_t kind = get_u32(record), correlation;
+		uint32_t kind = get_u32(record);
 
-		has_events |= !is_table(kind);
-		if (kind != CUPTI_RUNTIME_CALL ||
-		    cupti_call_is_noise(CUPTI_RUNTIME, get_u32(record + 4)))
-			continue;
-		correlation = get_u32(record + API_CORRELATION);
-		runtime_calls[correlation % CALLS] = correlation;
+		has_events |= !cupti_is_table(kind);
+		if (kind == CUPTI_RUNTIME_CALL || kind == CUPTI_DRIVER_CALL)
+			note_call(kind, record);
+		else if (kind == CUPTI_EXTERNAL_CORRELATION)
+			note_external(r, record);
+		else if (kind == CUPTI_CUDA_EVENT)
+			note_event(r, record);
 	}
 	return has_events;
 }
@@ -315,7 +397,7 @@ static bool note_calls(const struct pool_buffer *b)
 /* Counts record kinds that we do not know.  Tables and external ids were handled before. */
 static void count_strange(struct putting *r, uint32_t kind)
 {
-	if (is_table(kind) || kind == CUPTI_EXTERNAL_CORRELATION)
+	if (cupti_is_table(kind) || kind == CUPTI_EXTERNAL_CORRELATION)
 		return;
 	counts.unknown++;
 	r->lost[LOSS_NO_PLACE]++;
@@ -359,13 +441,12 @@ void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm
 			     .warmup_ns = warmup_ns,
 			     .begin_ns = begin_ns };
 
-	if (!note_calls(b) || !is_cache_ready(w)) {
+	if (!note_correlations(&r, b) || !is_cache_ready(w)) {
 		cupti_rows_drop(b);
 		return;
 	}
 	r.epoch = (struct cupti_epoch){ .first = UINT64_MAX, .last = UINT64_MAX };
-	note_correlations(&r, b);
-	r.correlations = cupti_correlation_any();
+	put_waiting_events(&r);
 	put_all(&r, b);
 	counts.rows += r.rows;
 	counts.nodes += r.nodes;
@@ -376,10 +457,9 @@ void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm
 
 void cupti_rows_end(struct writer *w)
 {
-	uint64_t lost = cupti_correlation_end();
-
-	counts.no_time += lost;
-	writer_lose(w, LOSS_NO_TIME, lost);
+	counts.no_time += waiting_count;
+	writer_lose(w, LOSS_NO_TIME, waiting_count);
+	waiting_count = 0;
 }
 
 void cupti_rows_watch(uint64_t from_ns, uint64_t to_ns)
@@ -409,7 +489,9 @@ void cupti_rows_forget(void)
 	clear_cache();
 	cache_log = 0;
 	counts = (struct cupti_row_counts){ 0 };
-	cupti_correlation_forget();
+	memset(calls, 0, sizeof(calls));
+	has_externals = false;
+	waiting_count = 0;
 }
 
 const struct cupti_row_counts *cupti_row_counts(void)

@@ -43,6 +43,10 @@ uint64_t cupti_rows_missed(void);
 struct cupti_row_counts {
 	uint64_t rows, made; /* made: descriptors */
 	uint64_t nodes;      /* of graphs */
+	bool has_graphs;     /* there are nodes of graphs, or calls that make or launch graphs */
 	uint64_t no_time, unknown, unwanted, noise, early;
+	uint64_t driver,
+		driver_only;       /* the driver's calls; those that no call of the runtime made */
+	uint64_t kernels, orphans; /* orphans: whose call is not known */
 };
 const struct cupti_row_counts *cupti_row_counts(void);

@@ -42,22 +42,6 @@ static inline uint64_t name_of(struct cached_text *cache, const char *text)
 	return c->name;
 }
 
-static unsigned mark_of(uint32_t kind)
-{
-	switch (kind) {
-	case CUPTI_DEVICE:
-	case CUPTI_CONTEXT:
-	case CUPTI_STREAM:
-		return MARK_TABLES;
-	case CUPTI_EXTERNAL_CORRELATION:
-		return MARK_EXTERNAL;
-	case CUPTI_CUDA_EVENT:
-		return MARK_EVENTS;
-	default:
-		return 0;
-	}
-}
-
 static inline void keep_texts(struct cached_text *cache, const uint16_t *texts, uint8_t *record)
 {
 	for (unsigned i = 0; i < LAYOUT_TEXTS && texts[i]; i++) {
@@ -85,7 +69,7 @@ unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 		__builtin_prefetch(record + AHEAD);
 		if (!texts || kind != get_u32(record)) {
 			kind = get_u32(record);
-			marks |= mark_of(kind);
+			marks |= cupti_is_table(kind) ? MARK_TABLES : 0;
 			texts = cupti_family_texts(kind);
 			size = kind < CUPTI_KINDS ? lib->sizes[kind] : 0;
 		}
@@ -132,8 +116,10 @@ uint64_t cupti_names_drop(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 	uint64_t count = 0;
 
 	while (lib->next_record(bytes, valid, &record) == CUPTI_OK) {
-		count += !(mark_of(get_u32(record)) & (MARK_TABLES | MARK_EXTERNAL));
-		cupti_names_free(lib, get_u32(record), record);
+		uint32_t kind = get_u32(record);
+
+		count += !cupti_is_table(kind) && kind != CUPTI_EXTERNAL_CORRELATION;
+		cupti_names_free(lib, kind, record);
 	}
 	return count;
 }

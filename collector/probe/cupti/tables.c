@@ -5,12 +5,10 @@
 #include "collector/arena/texts.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/store/writer.h"
-#include "schemas/base/buf.h"
 
 #include <stdio.h>
 
-enum { DEVICES = 32, CONTEXTS = 256, STREAMS = 1024, DEVICE_BYTES = 192, DEVICE_NAME = 128 };
-enum { ATTRS = 32, TEXT_MAX = 256 * 1024 };
+enum { DEVICES = 32, CONTEXTS = 256, DEVICE_BYTES = 192, DEVICE_NAME = 128, ATTRS = 32 };
 
 struct device_row {
 	uint32_t id;
@@ -19,18 +17,12 @@ struct device_row {
 	char name[DEVICE_NAME];
 };
 struct context_row {
-	uint32_t id, device, parent;
-	uint32_t api, null_stream, processors;
-	bool has_record, is_green; /* has_record: CUPTI sent a record of its own for this context */
-};
-struct stream_row {
-	uint32_t context, id, priority, flag;
+	uint32_t id, device;
 };
 static struct {
 	struct device_row devices[DEVICES];
 	struct context_row contexts[CONTEXTS];
-	struct stream_row streams[STREAMS];
-	unsigned device_count, context_count, stream_count;
+	unsigned device_count, context_count;
 	uint64_t log; /* that has what is `put` */
 	bool put;
 } tables;
@@ -69,51 +61,18 @@ static struct context_row *find_context(uint32_t id)
 	return &tables.contexts[tables.context_count++];
 }
 
-static void take_context(const struct cupti_lib *lib, const uint8_t *record, uint16_t size)
-{
-	struct context_row *c = find_context(get_u32(record + 4));
-
-	if (!c)
-		return;
-	c->device = get_u32(record + 8);
-	c->api = get_u16(record + 12);
-	c->null_stream = get_u16(record + 14);
-	c->has_record = true;
-	if (size >= 24) {
-		c->parent = get_u32(record + 16);
-		c->is_green = record[20] == 1;
-	}
-	if (size >= 24 && lib->api_version >= 23) /* padding in 12.4 */
-		c->processors = get_u16(record + 22);
-	tables.put = false;
-}
-
-static void take_stream(const uint8_t *record)
-{
-	struct stream_row row = { get_u32(record + 4), get_u32(record + 8), get_u32(record + 12),
-				  get_u32(record + 16) };
-	unsigned i;
-
-	for (i = 0; i < tables.stream_count; i++)
-		if (tables.streams[i].context == row.context && tables.streams[i].id == row.id)
-			break;
-	if (i == STREAMS)
-		return;
-	tables.streams[i] = row;
-	tables.stream_count += i == tables.stream_count;
-	tables.put = false;
-}
-
 void cupti_tables_take(const struct cupti_lib *lib, uint32_t kind, const uint8_t *record)
 {
 	uint16_t size = lib->sizes[kind];
 
-	if (kind == CUPTI_DEVICE && size >= 144)
+	if (kind == CUPTI_DEVICE && size >= 144) {
 		take_device(record, size);
-	else if (kind == CUPTI_CONTEXT && size >= 16)
-		take_context(lib, record, size);
-	else if (kind == CUPTI_STREAM && size >= 24)
-		take_stream(record);
+	} else if (kind == CUPTI_CONTEXT && size >= 16) {
+		struct context_row *c = find_context(get_u32(record + 4));
+
+		if (c)
+			c->device = get_u32(record + 8);
+	}
 }
 
 void cupti_tables_note(uint32_t device, uint32_t context)
@@ -226,50 +185,14 @@ static void put_device(struct writer *w, const struct device_row *d)
 	writer_device(w, &row);
 }
 
-/* Sets an attribute to the list in `b`, unless it is empty, and empties it. */
-static void set_list_attribute(struct writer *w, const char *key, struct buf *b)
-{
-	buf_put_byte(b, ']');
-	if (b->len > 1 && buf_status(b, NULL) == ST_OK)
-		writer_set_attribute(w, key, buf_text(b), true);
-	buf_clear(b);
-}
-
 void cupti_tables_put(struct writer *w)
 {
 	if (tables.put && tables.log == writer_log(w))
 		return;
-	if (!tables.device_count && !tables.context_count && !tables.stream_count)
-		return;
-	if (!writer_ready(w))
+	if (!tables.device_count || !writer_ready(w))
 		return;
 	tables.put = true;
 	tables.log = writer_log(w);
 	for (unsigned i = 0; i < tables.device_count; i++)
 		put_device(w, &tables.devices[i]);
-
-	static const char *const flags[] = { "unknown", "default", "non_blocking", "null" };
-	struct buf b;
-
-	buf_init(&b, TEXT_MAX);
-	for (unsigned i = 0; i < tables.context_count; i++) {
-		const struct context_row *c = &tables.contexts[i];
-
-		if (c->has_record)
-			buf_putf(&b,
-				 "%s{\"id\":%u,\"device\":%u,\"null_stream\":%u,\"green\":%s,"
-				 "\"processors\":%u}",
-				 b.len ? "," : "[", c->id, c->device, c->null_stream,
-				 c->is_green ? "true" : "false", c->processors);
-	}
-	set_list_attribute(w, "cuda_contexts", &b);
-	for (unsigned i = 0; i < tables.stream_count; i++) {
-		const struct stream_row *s = &tables.streams[i];
-
-		buf_putf(&b, "%s{\"context\":%u,\"id\":%u,\"priority\":%d,\"flag\":\"%s\"}",
-			 b.len ? "," : "[", s->context, s->id, (int)s->priority,
-			 flags[s->flag < 4 ? s->flag : 0]);
-	}
-	set_list_attribute(w, "cuda_streams", &b);
-	buf_release(&b);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables.h - devices, contexts and streams, from CUPTI's records of them.
+ * tables.h - devices and contexts, from CUPTI's records of them.
  *
- * A device becomes a row of the log's device table, with Kineto's keys; contexts and streams become
- * process attributes in JSON.  They are kept and put into each log that is opened later.  State is
- * static; writer thread only.
+ * A device becomes a row of the log's device table, with Kineto's keys, of each log that is opened.
+ * A context says which device its work is on.  State is static; writer thread only.
  */
 #pragma once
 
@@ -36,7 +35,7 @@ struct writer;
 	X("computeInstanceId", computeInstanceId, 156, 4, ID)                                      \
 	X("numaId", numaId, 180, 4, ID)
 
-/* One record of CUPTI_DEVICE, CUPTI_CONTEXT or CUPTI_STREAM. */
+/* One record of CUPTI_DEVICE or CUPTI_CONTEXT. */
 void cupti_tables_take(const struct cupti_lib *lib, uint32_t kind, const uint8_t *record);
 /* Into the log that is open, as far as it has not got them. */
 void cupti_tables_put(struct writer *w);
