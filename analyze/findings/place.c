@@ -71,9 +71,9 @@ static struct place place_find(const struct trace *t, uint32_t path)
 		const char *name = trace_text(t, n->name, NULL);
 
 		if (n->class == RANGE_PYTHON && !p.module)
-			p.module = paths_module(t, n);
+			p.module = path_module(t, n);
 		if (n->class == RANGE_PYTHON && !p.line[0])
-			paths_line(name, p.line);
+			path_line(name, p.line);
 		if (n->class == RANGE_OP)
 			p.op = strncmp(name, engine, sizeof(engine) - 1) ? name
 			       : p.op                                    ? p.op

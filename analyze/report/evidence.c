@@ -218,23 +218,6 @@ static enum status text_put(struct accumulator *f, union value *row, size_t at, 
 	return text && text[0] ? acc_text(f, "behind", &row[at], text, err) : ST_OK;
 }
 
-/* The frames of a path but the framework's own; of a very long one those inside. */
-static void put_path(const struct trace *t, uint32_t path, struct buf *out)
-{
-	const struct path_node *node = trace_get_path(t, path);
-	char line[PATH_LINE_TEXT];
-
-	if (!node->parent)
-		return;
-	put_path(t, node->parent, out);
-	if (node->class == RANGE_PYTHON && !paths_module(t, node) &&
-	    !paths_line(trace_text(t, node->name, NULL), line))
-		return;
-	if (out->len)
-		buf_put_text(out, " > ");
-	path_frame(t, node, out);
-}
-
 static enum status path_put(struct accumulator *f, union value *row, uint32_t path,
 			    struct error *err)
 {
@@ -242,7 +225,7 @@ static enum status path_put(struct accumulator *f, union value *row, uint32_t pa
 	enum status status;
 
 	buf_init(&text, (size_t)1 << 20);
-	put_path(f->trace, path, &text);
+	path_put_text(f->trace, path, PATH_FOR_PEOPLE, &text);
 	buf_put_byte(&text, '\0');
 	status = buf_status(&text, err);
 	if (status == ST_OK)

@@ -59,7 +59,7 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 		.filter = filter_is_empty(&r->filter) ? NULL : &r->filter,
 		.rules = r->rules,
 		.budget = &r->budget,
-		.needs = r->type->needs,
+		.needs = r->type->needs | (all_args(r) ? r->type->needs_for_args : 0),
 		.fault = note_fault,
 		.report = r->common.quiet ? NULL : print_clocks,
 		.self = r,

@@ -161,6 +161,12 @@ struct run {
 	_Atomic uint64_t events; /* that passed, for the progress line */
 };
 
+/* Whether outputs show all arguments of events. */
+static inline bool all_args(const struct run *r)
+{
+	return r->own.args ? !strcmp(r->own.args, "full") : r->type->shows_all_args;
+}
+
 /* main.c.  An input's fault is printed at once, and the run goes on. */
 void note_fault(void *self, const char *file, const struct error *err);
 /* Prints what was found of the clocks of several hosts. */

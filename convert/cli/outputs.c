@@ -67,8 +67,7 @@ static enum status writer_start(struct file_writer *w, uint64_t ns, struct error
 		.process = w->process,
 		.context = r->context,
 		.rules = r->rules,
-		.all_args =
-			r->own.args ? strcmp(r->own.args, "full") == 0 : r->type->shows_all_args,
+		.all_args = all_args(r),
 		.is_alone = r->paths.count == 1 && trace_count(w->trace, TRACE_PROCESSES) == 1,
 		.out = w->out,
 		.attachments = r->attachments,

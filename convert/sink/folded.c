@@ -51,34 +51,6 @@ static enum status folded_put(struct sink *sink, const struct event *e, struct e
 	return path_sums_put(&s->sums, sink->trace, e, err);
 }
 
-/* The frames from the root to a node, with semicolons between them. */
-static void put_path(const struct folded_sink *s, uint32_t path, struct buf *out)
-{
-	const struct trace *t = s->base.trace;
-	const struct path_node *node = trace_get_path(t, path), *above;
-	struct buf name;
-
-	if (!node->parent && s->is_alone)
-		return;
-	above = trace_get_path(t, node->parent);
-	if (node->parent) {
-		put_path(s, node->parent, out);
-		if (above->parent || !s->is_alone)
-			buf_put_byte(out, ';');
-	}
-	buf_init(&name, TEXTS_MAX);
-	path_frame(t, node, &name);
-	/* A frame's name: what separates frames and lines is replaced. */
-	const char *text = (const char *)name.data;
-	size_t at = out->len;
-
-	sink_put_utf8(text, name.len, false, out);
-	for (; at < out->len; at++)
-		if (out->data[at] == ';' || out->data[at] < ' ')
-			out->data[at] = out->data[at] == ';' ? ':' : ' ';
-	buf_release(&name);
-}
-
 /* Paths that differ in classes of ranges alone are one line. */
 static enum status folded_close(struct sink *sink, struct error *err)
 {
@@ -93,7 +65,7 @@ static enum status folded_close(struct sink *sink, struct error *err)
 
 		if (has_gpu ? !sum->gpu_ns : sum->host_ns <= 0)
 			continue;
-		put_path(s, i, &s->texts);
+		path_put_text(sink->trace, i, s->is_alone ? 0 : PATH_WITH_PROCESS, &s->texts);
 		buf_put_byte(&s->texts, '\0');
 		TRY(vec_reserve(&s->lines, &s->line_cap, s->line_count + 1, err));
 		s->lines[s->line_count++] = (struct folded_line){
@@ -110,7 +82,7 @@ static enum status folded_close(struct sink *sink, struct error *err)
 		for (next = i;
 		     next < s->line_count && !strcmp(s->lines[next].text, s->lines[i].text); next++)
 			ns += s->lines[next].ns;
-		buf_put_text(&sink->lines, s->lines[i].text);
+		sink_put_utf8(s->lines[i].text, strlen(s->lines[i].text), false, &sink->lines);
 		buf_putf(&sink->lines, " %llu\n", (unsigned long long)ns);
 		TRY(sink_flush(sink, SINK_LINES_BYTES, err));
 	}

@@ -76,9 +76,10 @@ struct sink_type {
 	bool wants_report;   /* the report on the inputs goes with it, as attachments */
 	uint64_t
 		viewer_most; /* bytes of a file, unpacked, beyond which its viewer fails; 0: none */
-	const char *file_name; /* of a file for each process, in a folder: see sink_put_name() */
-	unsigned needs;        /* enum need */
-	size_t size;           /* of the sink's state, which is zeroed but for struct sink */
+	const char *file_name;   /* of a file for each process, in a folder: see sink_put_name() */
+	unsigned needs;          /* enum need */
+	unsigned needs_for_args; /* the same, where all arguments are shown */
+	size_t size;             /* of the sink's state, which is zeroed but for struct sink */
 	enum status (*open)(struct sink *s, const struct sink_request *req, struct error *err);
 	/* One of both: for a batch, or for each event of the process (each event, where there is
 	 * one file of all processes). */

@@ -98,6 +98,7 @@ struct passed_over { /* how many files of each kind were not taken */
 /* How outputs say that they are ours: a key in JSON and in an XSpace, SQLite's application id. */
 #define OWN_KEY           "converted_by"
 #define OWN_DERIVED       "made by Tacho from the events" /* a row of Perfetto that is no input */
+#define PATH_KEY          "call path" /* an argument that is found again, so it is not read */
 #define SQLITE_OWN_ID     "Tach"
 #define SQLITE_OWN_NUMBER "0x54616368" /* the same */
 /* of one and of several, for say_passed_over() */

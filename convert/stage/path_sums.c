@@ -3,7 +3,9 @@
 
 #include "schemas/base/vec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct open_node {
 	uint64_t end_ns;
@@ -137,4 +139,64 @@ void path_frame(const struct trace *t, const struct path_node *node, struct buf 
 		text = trace_text(t, node->name, &len);
 		buf_put(out, text, len);
 	}
+}
+
+const char *path_module(const struct trace *t, const struct path_node *node)
+{
+	static const char prefix[] = "nn.Module: ";
+	const char *name = trace_text(t, node->name, NULL);
+
+	if (node->class != RANGE_PYTHON || strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return NULL;
+	return name + sizeof(prefix) - 1;
+}
+
+bool path_line(const char *function, char out[PATH_LINE_TEXT])
+{
+	static const char *const frameworks[] = { "torch/", "jax/", "contextlib.py", "threading.py",
+						  "<frozen" };
+	const char *line = strstr(function, ".py("), *file = function;
+	int number = 0;
+
+	if (!line || sscanf(line, ".py(%d)", &number) != 1)
+		return false;
+	for (size_t i = 0; i < sizeof(frameworks) / sizeof(frameworks[0]); i++) {
+		const char *at = strstr(function, frameworks[i]);
+
+		if (at && (at == function || at[-1] == '/'))
+			return false;
+	}
+	for (const char *at = function; at < line; at++)
+		file = *at == '/' ? at + 1 : file;
+	snprintf(out, PATH_LINE_TEXT, "%.*s.py:%d", (int)(line - file < 80 ? line - file : 80),
+		 file, number);
+	return true;
+}
+
+bool path_is_framework(const struct trace *t, const struct path_node *node)
+{
+	char line[PATH_LINE_TEXT];
+
+	return node->class == RANGE_PYTHON && !path_module(t, node) &&
+	       !path_line(trace_text(t, node->name, NULL), line);
+}
+
+void path_put_text(const struct trace *t, uint32_t path, unsigned flags, struct buf *out)
+{
+	const struct path_node *node = trace_get_path(t, path);
+	size_t begin = out->len, at;
+
+	if (node->parent)
+		path_put_text(t, node->parent, flags, out);
+	else if (!(flags & PATH_WITH_PROCESS))
+		return;
+	if ((flags & PATH_FOR_PEOPLE) && path_is_framework(t, node))
+		return;
+	if (out->len > begin)
+		buf_put_text(out, flags & PATH_FOR_PEOPLE ? " > " : ";");
+	at = out->len;
+	path_frame(t, node, out);
+	for (; at < out->len; at++)
+		if (out->data[at] == ';' || out->data[at] < ' ')
+			out->data[at] = out->data[at] == ';' ? ':' : ' ';
 }

@@ -47,5 +47,26 @@ static inline bool path_has_range(const struct event *e)
 		e->subkind == RANGE_PYTHON || e->subkind == RANGE_PHASE ||
 		e->subkind == RANGE_NVTX);
 }
+/* Whether the path is worth an argument: rows of a viewer show that of ranges, not of these. */
+static inline bool path_is_argument(const struct trace *t, const struct event *e)
+{
+	return (event_is_gpu_work(e) || e->kind == KIND_ALLOC) &&
+	       trace_get_path(t, e->path)->parent;
+}
 /* "aten::mm", "(backward)", "rank 3": of any node that has a name in the trace. */
 void path_frame(const struct trace *t, const struct path_node *node, struct buf *out);
+/* "Linear_3" of a range that runs a module, as PyTorch's profiler names it; NULL: of another. */
+const char *path_module(const struct trace *t, const struct path_node *node);
+/* "resnet.py:91" of "models/resnet.py(91): forward"; false: it is a framework's, or has no line. */
+enum { PATH_LINE_TEXT = 120 };
+bool path_line(const char *function, char out[PATH_LINE_TEXT]);
+/* Whether it is neither: a Python function of the framework's, or of no known line. */
+bool path_is_framework(const struct trace *t, const struct path_node *node);
+
+enum path_text {
+	PATH_WITH_PROCESS = 1, /* it is the outermost frame */
+	PATH_FOR_PEOPLE = 2,   /* " > " between frames, and none of the framework's Python */
+};
+/* Appends the frames from the outermost to the node's own with semicolons between them; what
+ * separates frames and lines in the name of a frame is replaced. */
+void path_put_text(const struct trace *t, uint32_t path, unsigned flags, struct buf *out);

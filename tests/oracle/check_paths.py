@@ -444,6 +444,51 @@ class Checks:
             self.expect(found[pair] >= count, f"{path} {pair}: {found[pair]} calls, {count} arrows")
 
 
+def compare_arguments(checks, binaries, folder, path, events):
+    """GPU work and memory say their call path in Chrome JSON and Perfetto, which readers of ours find
+    again instead of reading it."""
+    def convert(source, kind, *options):
+        out = os.path.join(folder, f"{kind}{len(os.listdir(folder))}")
+        subprocess.run([os.path.join(binaries, "tacho-convert"), source, "-q", "-t", kind, "-o", out,
+                        *options], check=True)
+        return out
+
+    def arguments(chrome):
+        with open(chrome, encoding="utf-8") as file:
+            return collections.Counter((event["name"], str(event["ts"]), event["args"]["call path"])
+                                       for event in json.load(file)["traceEvents"]
+                                       if "call path" in event.get("args", ()))
+    tree = Tree(events)
+    chrome, perfetto = convert(path, "chrome", "--args", "full"), convert(path, "perfetto")
+    found = collections.Counter()
+    for (name, _, text), count in arguments(chrome).items():
+        found[name, text] += count
+    wanted = collections.Counter()
+    for node, row in tree.nodes.items():
+        frames = [name or f"({kind})" for name, kind in node]
+        if node and node[-1][1] == "gpu_work" and len(node) > 1:
+            wanted[node[-1][0], " > ".join(frames[:-1])] += row["calls"]
+    wanted.update(("[memory]", " > ".join(name or f"({kind})" for name, kind in
+                                          tree.path(event["tid"], ns(event["ts"]))))
+                  for event in events if event["name"] == "[memory]"
+                  and tree.path(event["tid"], ns(event["ts"])))
+    checks.expect(found == wanted, f"{path}: {(found - wanted, wanted - found)}")
+    with open(perfetto, "rb") as file:
+        texts = file.read()
+    checks.expect(all(text.encode() in texts for _, text in wanted), f"{path}: not all are in Perfetto's file")
+    for source in (chrome, perfetto):
+        again = convert(source, "chrome", "--args", "full")
+        checks.expect(arguments(again) == arguments(chrome), f"{path}: {source} comes back otherwise")
+        with open(convert(source, "csv", "--args", "full"), "rb") as file:
+            has_text = b"call path" in file.read()
+        checks.expect(not has_text and
+                      checks.report(source)[0]["paths"] == checks.report(path)[0]["paths"],
+                      f"{path}: {source} is read otherwise")
+    for kind in ("chrome", "perfetto"):
+        with open(convert(path, kind, "--args", "lean"), "rb") as file:
+            checks.expect(b"call path" not in file.read(), f"{path}: {kind} with --args lean says paths")
+
+
 def write(folder, name, events, rank=None):
     path = os.path.join(folder, name)
     world = {"distributedInfo": {"rank": rank, "world_size": 2}} if rank is not None else {}
@@ -482,6 +527,8 @@ def main():
         for seed in range(args.first, args.first + args.random):
             events = Job(seed).events
             checks.compare(write(folder, f"{seed}.json", events), events)
+        for seed in range(args.first, args.first + min(args.random, 4)):
+            compare_arguments(checks, args.bin, folder, os.path.join(folder, f"{seed}.json"), Job(seed).events)
         windows = [write(folder, f"window{place}.json", Job(args.first + place,
                                                             10**6 + place * 10**10).events, 0)
                    for place in range(3)]

@@ -132,7 +132,7 @@ static enum status common_name(struct accumulator *f, struct captures *c, bool i
 static void put_modules(const struct trace *t, uint32_t path, struct buf *out)
 {
 	const struct path_node *node = trace_get_path(t, path);
-	const char *name = path ? paths_module(t, node) : NULL;
+	const char *name = path ? path_module(t, node) : NULL;
 
 	if (!path)
 		return;

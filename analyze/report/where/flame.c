@@ -35,15 +35,13 @@ struct flame {
 
 static bool is_shown(const struct accumulator *f, const struct path_node *node, bool has_many)
 {
-	char line[PATH_LINE_TEXT];
 	const char *name = trace_text(f->trace, node->name, NULL);
 
 	if (node->class == PATH_ROOT)
 		return has_many;
 	if (node->class == RANGE_OP)
 		return strncmp(name, "autograd::engine::", 18) != 0;
-	return node->class != RANGE_PYTHON || paths_module(f->trace, node) ||
-	       paths_line(name, line);
+	return !path_is_framework(f->trace, node);
 }
 
 static enum status box_of(struct accumulator *f, struct flame *all, uint32_t at, bool has_many,
@@ -79,7 +77,7 @@ static const char *box_class(struct accumulator *f, const struct path_node *node
 	case RANGE_OP:
 		return "operator";
 	case RANGE_PYTHON:
-		return paths_module(f->trace, node) ? "module" : "python";
+		return path_module(f->trace, node) ? "module" : "python";
 	case PATH_WORK:
 		return sweep_communicates(f->sweep, node->name) ? "comm" : "kernel";
 	case PATH_IDLE:
@@ -106,8 +104,8 @@ static enum status put_box(struct accumulator *f, const char *kind, const struct
 	if (node->class == PATH_IDLE) {
 		paths_idle_text(f, node, idle);
 		buf_put_text(&name, idle);
-	} else if (paths_module(f->trace, node)) {
-		buf_put_text(&name, paths_module(f->trace, node));
+	} else if (path_module(f->trace, node)) {
+		buf_put_text(&name, path_module(f->trace, node));
 	} else {
 		path_frame(f->trace, node, &name);
 	}

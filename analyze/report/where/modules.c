@@ -59,7 +59,7 @@ static const char *module_name(const struct trace *t, const struct path_node *no
 			node->class == RANGE_PHASE;
 
 	if (has_modules || !is_named)
-		return paths_module(t, node);
+		return path_module(t, node);
 	return trace_text(t, node->name, NULL);
 }
 
@@ -89,7 +89,7 @@ static enum status modules_find(struct accumulator *f, const uint32_t *processes
 	}
 	for (uint32_t i = 1; i < count; i++)
 		has_modules[processes[i]] |=
-			paths_module(f->trace, trace_get_path(f->trace, i)) != NULL;
+			path_module(f->trace, trace_get_path(f->trace, i)) != NULL;
 	enum status status = ST_OK;
 	l->count = 1;
 	for (uint32_t i = 1; i < count && status == ST_OK; i++) {

@@ -65,35 +65,3 @@ void paths_idle_text(const struct accumulator *f, const struct path_node *leaf, 
 {
 	cause_text(f, (enum cause)(leaf->name >> 8), leaf->name & 255, out, IDLE_TEXT);
 }
-
-const char *paths_module(const struct trace *t, const struct path_node *node)
-{
-	static const char prefix[] = "nn.Module: ";
-	const char *name = trace_text(t, node->name, NULL);
-
-	if (node->class != RANGE_PYTHON || strncmp(name, prefix, sizeof(prefix) - 1) != 0)
-		return NULL;
-	return name + sizeof(prefix) - 1;
-}
-
-bool paths_line(const char *function, char out[PATH_LINE_TEXT])
-{
-	static const char *const frameworks[] = { "torch/", "jax/", "contextlib.py", "threading.py",
-						  "<frozen" };
-	const char *line = strstr(function, ".py("), *file = function;
-	int number = 0;
-
-	if (!line || sscanf(line, ".py(%d)", &number) != 1)
-		return false;
-	for (size_t i = 0; i < sizeof(frameworks) / sizeof(frameworks[0]); i++) {
-		const char *at = strstr(function, frameworks[i]);
-
-		if (at && (at == function || at[-1] == '/'))
-			return false;
-	}
-	for (const char *at = function; at < line; at++)
-		file = *at == '/' ? at + 1 : file;
-	snprintf(out, PATH_LINE_TEXT, "%.*s.py:%d", (int)(line - file < 80 ? line - file : 80),
-		 file, number);
-	return true;
-}

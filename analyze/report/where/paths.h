@@ -26,8 +26,3 @@ uint32_t *paths_processes(const struct accumulator *f);
 enum { IDLE_TEXT = 512 };
 void paths_idle_text(const struct accumulator *f, const struct path_node *leaf,
 		     char out[IDLE_TEXT]);
-/* "Linear_3" of a range that runs a module, as PyTorch's profiler names it; NULL: of another. */
-const char *paths_module(const struct trace *t, const struct path_node *node);
-/* "resnet.py:91" of "models/resnet.py(91): forward"; false: it is a framework's, or has no line. */
-enum { PATH_LINE_TEXT = 120 };
-bool paths_line(const char *function, char out[PATH_LINE_TEXT]);

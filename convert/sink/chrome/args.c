@@ -2,6 +2,7 @@
 /* What Kineto writes between the braces of "args". */
 #include "convert/sink/chrome/internal.h"
 #include "convert/stage/context/context.h"
+#include "convert/stage/path_sums.h"
 #include "schemas/base/json_text.h"
 #include "schemas/model/records.h"
 
@@ -167,6 +168,13 @@ enum status chrome_put_args(struct chrome_args *a, struct buf *b, const struct e
 		put_arg(&w, i, a->all_args);
 	if (!a->is_import)
 		put_native(&w);
+	if (a->all_args && path_is_argument(a->trace, e)) {
+		buf_clear(&a->path);
+		path_put_text(a->trace, e->path, PATH_FOR_PEOPLE, &a->path);
+		put_key(&w, PATH_KEY, strlen(PATH_KEY));
+		json_put_text(b, buf_text(&a->path), a->path.len);
+		notes->is_odd = true; /* a text is kept for all paths */
+	}
 	if (w.any)
 		buf_put_byte(b, '}');
 	return ST_OK;

@@ -46,6 +46,7 @@ struct chrome_args {
 	struct arg_list list; /* of the last event's kind and schema; kind 0, schema 0: none */
 	uint32_t schema;
 	uint8_t kind;
+	struct buf path; /* scratch */
 };
 /*
  * Appends `, "args": {...}` to `b`, or nothing where there is none; notes in `notes`, which is of

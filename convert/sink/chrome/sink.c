@@ -16,6 +16,7 @@
 #include <string.h>
 
 enum {
+	PATH_TEXT_MAX = 1 << 26,
 	SYNC_TID = 1000000, /* its row, off the stream's, because it overlaps the work */
 	STEP_SHORTER_NS = 2,
 };
@@ -366,6 +367,7 @@ static enum status chrome_open(struct sink *s, const struct sink_request *req, s
 					.is_import = !c->file.is_native,
 					.all_args = req->all_args,
 					.has_operators = c->file.is_native && req->is_linked };
+	buf_init(&c->args.path, PATH_TEXT_MAX);
 	if (c->args.has_operators)
 		TRY(collectives_new(&c->collectives, req->trace, err));
 	return chrome_texts_init(&c->texts, err);
@@ -427,6 +429,7 @@ static void chrome_release(struct sink *s)
 	struct chrome *c = (struct chrome *)s;
 
 	arg_list_release(&c->args.list);
+	buf_release(&c->args.path);
 	chrome_texts_release(&c->texts);
 	collectives_free(c->collectives);
 	free(c->tracks);
@@ -437,6 +440,7 @@ const struct sink_type sink_chrome = {
 	.help = "Chrome JSON as Kineto writes it: HTA, TensorBoard's PyTorch plugin, Perfetto",
 	.scope = SINK_PER_PROCESS,
 	.file_name = "{host}_{pid}.{ns}.pt.trace.json.gz",
+	.needs_for_args = NEED_STEP | NEED_LINK,
 	.size = sizeof(struct chrome),
 	.open = chrome_open,
 	.put = chrome_put,

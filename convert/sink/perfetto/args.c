@@ -272,6 +272,25 @@ enum status perfetto_args_make(struct perfetto_args *a, const struct event *e,
 
 /* ---- writing ---- */
 
+/* The field of an argument that is a text of the file. */
+static uint8_t *put_text(uint8_t *p, uint64_t text)
+{
+	*p++ = (ARG_TEXT << 3 & 0x7f) | 0x80;
+	*p++ = ARG_TEXT >> 4;
+	return p + put_varint(p, text);
+}
+
+uint8_t *perfetto_put_text_arg(uint8_t *p, uint64_t key, uint64_t text)
+{
+	uint8_t *at = p + 2;
+
+	*at++ = ARG_KEY << 3;
+	at = put_text(at + put_varint(at, key), text);
+	p[0] = WIRE_ARG;
+	p[1] = (uint8_t)(at - p - 2);
+	return at;
+}
+
 uint8_t *perfetto_put_args(uint8_t *p, const struct perfetto_template *t, const struct event *e,
 			   const struct track *k)
 {
@@ -298,9 +317,7 @@ uint8_t *perfetto_put_args(uint8_t *p, const struct perfetto_template *t, const 
 		case ARG_TEXT:
 			if (!bits)
 				continue;
-			*end++ = (ARG_TEXT << 3 & 0x7f) | 0x80;
-			*end++ = ARG_TEXT >> 4;
-			end += put_varint(end, (uint32_t)bits);
+			end = put_text(end, (uint32_t)bits);
 			break;
 		default:
 			*end++ = (uint8_t)(part->at.type << 3);

@@ -3,6 +3,7 @@
 
 #include "convert/sink/sink.h"
 #include "convert/source/source.h"
+#include "convert/stage/path_sums.h"
 #include "schemas/base/hash.h"
 #include "schemas/model/call.h"
 #include "schemas/base/vec.h"
@@ -111,6 +112,25 @@ enum status perfetto_word(struct perfetto_file *f, enum perfetto_space space, co
 	return write_text(f, space, *out, text, strlen(text), err);
 }
 
+enum status perfetto_need_path(struct perfetto_file *f, uint32_t path, uint64_t *out,
+			       struct error *err)
+{
+	uint64_t bit = UINT64_C(1) << (path % 64);
+	struct buf text;
+	enum status status = ST_OK;
+
+	*out = (uint64_t)f->names + PERFETTO_WORDS + 1 + path;
+	TRY(vec_reserve(&f->written_paths, &f->written_path_words, path / 64 + 1, err));
+	if (f->written_paths[path / 64] & bit)
+		return ST_OK;
+	f->written_paths[path / 64] |= bit;
+	buf_init(&text, PACKET_CEILING);
+	path_put_text(f->trace, path, PATH_FOR_PEOPLE, &text);
+	status = write_text(f, SPACE_TEXT, *out, buf_text(&text), text.len, err);
+	buf_release(&text);
+	return status;
+}
+
 /* ---- the head ---- */
 
 /* `text` NULL: the value is the number. */
@@ -185,6 +205,7 @@ void perfetto_file_release(struct perfetto_file *f)
 {
 	for (unsigned i = 0; i < SPACE_COUNT; i++)
 		free(f->written[i]);
+	free(f->written_paths);
 	buf_release(&f->packet);
 	buf_release(&f->text);
 	*f = (struct perfetto_file){ 0 };

@@ -39,7 +39,9 @@ struct perfetto_file {
 	uint32_t sequence;              /* of events; that of descriptors is one less */
 	uint32_t names;                 /* ids below are the trace's, above those of `words` */
 	uint64_t *written[SPACE_COUNT]; /* a bit for each name whose text is in the file */
-	struct {                        /* constant texts of ours */
+	uint64_t *written_paths;        /* the same for nodes, whose numbers follow the words' */
+	size_t written_path_words;
+	struct { /* constant texts of ours */
 		const char *text;
 		unsigned space;
 	} words[PERFETTO_WORDS];
@@ -70,6 +72,9 @@ static inline enum status perfetto_need_name(struct perfetto_file *f, enum perfe
 		return ST_OK;
 	return perfetto_write_name(f, space, name, err);
 }
+/* The number of a text of SPACE_TEXT that says a call path, which is in the file then. */
+enum status perfetto_need_path(struct perfetto_file *f, uint32_t path, uint64_t *out,
+			       struct error *err);
 /* Of a constant text, which is kept by its address: the number that stands for it, by a search. */
 enum status perfetto_word(struct perfetto_file *f, enum perfetto_space space, const char *text,
 			  uint64_t *out, struct error *err);
@@ -270,3 +275,6 @@ static inline bool perfetto_is_rare(const struct event *e)
 /* Writes the arguments, at most t->most or ->rare_most bytes, and returns their end. */
 uint8_t *perfetto_put_args(uint8_t *p, const struct perfetto_template *t, const struct event *e,
 			   const struct track *k);
+/* One more, whose value is a text of the file. */
+enum { TEXT_ARG_MOST = 24 };
+uint8_t *perfetto_put_text_arg(uint8_t *p, uint64_t key, uint64_t text);

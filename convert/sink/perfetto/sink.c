@@ -10,6 +10,7 @@
  */
 #include "convert/sink/perfetto/derive.h"
 #include "convert/sink/sink.h"
+#include "convert/stage/path_sums.h"
 #include "schemas/base/hash.h"
 #include "schemas/model/call.h"
 #include "schemas/base/vec.h"
@@ -38,6 +39,7 @@ struct perfetto {
 	uint64_t *last_call;    /* index: track; correlation of its last runtime call */
 	uint8_t *name_flags;    /* index: name; enum name_flag */
 	struct track *tracks;   /* those of the trace, side by side */
+	uint64_t path_key;      /* the number of the argument's name */
 };
 
 static unsigned flags_of(struct perfetto *p, const struct event *e)
@@ -66,6 +68,7 @@ struct slice {
 	const struct event *event;
 	const struct track *track;
 	uint64_t flow; /* 0: none */
+	uint64_t path; /* the number of its text; 0: none is said */
 	const struct perfetto_template *template;
 	uint64_t name; /* 0: it is made of the event's number */
 	const struct wire_track *subtrack;
@@ -89,6 +92,8 @@ static uint8_t *put_slice(struct perfetto *p, uint8_t *packet, const struct slic
 		at = wire_put_flow(at, s->flow);
 	if (most)
 		at = perfetto_put_args(at, s->template, e, s->track);
+	if (s->path)
+		at = perfetto_put_text_arg(at, p->path_key, s->path);
 	if (is_wide)
 		wire_end(packet, large, e->begin_ns, at, WIRE_WIDE);
 	else
@@ -110,6 +115,11 @@ static enum status write_slice(struct perfetto *p, struct slice *s, struct error
 		TRY(perfetto_need_name(&p->file, SPACE_NAME, e->name, err));
 	}
 	most = perfetto_is_rare(e) ? s->template->rare_most : s->template->most;
+	if (p->args.all && path_is_argument(p->base.trace, e)) {
+		TRY(perfetto_word(&p->file, SPACE_KEY, PATH_KEY, &p->path_key, err));
+		TRY(perfetto_need_path(&p->file, e->path, &s->path, err));
+		most += TEXT_ARG_MOST;
+	}
 	p->base.written++;
 	if (most > RESERVE_MOST) {
 		buf_clear(&p->base.lines);
@@ -403,6 +413,7 @@ const struct sink_type sink_perfetto = {
 	.shows_all_args = true,
 	.file_name = "{n.}{host}_{pid}.{rank}.pftrace",
 	.needs = NEED_STEP,
+	.needs_for_args = NEED_LINK,
 	.size = sizeof(struct perfetto),
 	.open = perfetto_open,
 	.put = perfetto_put,

@@ -24,6 +24,7 @@ enum role {
 	ROLE_CONTEXT,
 	ROLE_STREAM,
 	ROLE_ARRAY, /* "grid": [x, y, z] becomes three constants */
+	ROLE_PATH,  /* what our writer says of calls, which are in the file */
 };
 
 struct kineto_field { /* what a key is for events of one kind */
@@ -224,6 +225,9 @@ static enum status resolve(struct kineto_args *a, unsigned kind, const char *key
 		out->role = (uint8_t)role_of_field(f);
 		out->unit = f->unit;
 		out->names[0] = trace_name(a->to->trace, f->name, strlen(f->name), err);
+	} else if (len == strlen(PATH_KEY) && !memcmp(key, PATH_KEY, len)) {
+		out->role = ROLE_PATH;
+		return ST_OK;
 	} else if (!resolve_array(a, r, key, len, out, err)) {
 		out->role = ROLE_ARG;
 		for (size_t i = 0; i < sizeof(repeating) / sizeof(repeating[0]); i++)
@@ -385,7 +389,7 @@ static enum status take_arg(struct kineto_args *a, const struct kineto_member *m
 
 	*use = KINETO_KEPT;
 	TRY(find_field(a, e->kind, &m->key, &fresh, &f, err));
-	if (f->role == ROLE_ARRAY && put_array(a, f, &m->value))
+	if (f->role == ROLE_PATH || (f->role == ROLE_ARRAY && put_array(a, f, &m->value)))
 		return ST_OK;
 	TRY(read_value(a, &m->value, &value, err));
 	if (f->role == ROLE_ARRAY) /* under the name of the whole, not of its first part */

@@ -169,6 +169,7 @@ static bool take_own(struct pftrace_reader *r, unsigned kind, const struct json 
 	} rows[] = {
 		{ K(MEMCPY) | K(MEMSET), "GB/s", NOTHING, 0 },
 		{ K(RANGE) | K(API), "step", NOTHING, 0 },
+		{ ~0u, PATH_KEY, NOTHING, 0 }, /* it is found again */
 		{ K(STEP), "step", NUMBER, 0 },
 		{ K(MARK), "id", NUMBER, 0 },
 		{ K(JIT) | K(OVERHEAD), "correlation", NUMBER, 0 },

@@ -227,6 +227,7 @@ def check_input(check, tools, folder, name, *paths):
     with gzip.open(packed) as stream, open(full, "rb") as plain:
         check.same("gzip", stream.read() == plain.read(), True)
     check_full(check, full, events)
+    check_paths(check, tools, full, lean, *paths)
     check_pids(check, answers, report)
     spans = any(e.name == "PyTorch Profiler (0)" for e in events)
     check.same("the row of the profiler's own span", answers["spans"],
@@ -263,6 +264,18 @@ def check_full(check, trace, events):
     check.same("bytes of copies", rows["bytes"], [[sum(copies) if copies else None]])
     check.same("allocations", rows["memory"],
                [[sum(e.kind in ("alloc", "free") for e in events)]])
+
+
+def check_paths(check, tools, full, lean, *paths):
+    """GPU work says the call path of its launch: as many slices as have one, and as long."""
+    query = {"paths": """select count(*), sum(s.dur) from slice s join args a using (arg_set_id)
+                         where a.key = 'debug.call path' and length(a.string_value) > 0 and s.dur > 0"""}
+    ranks = json.loads(world.run(tools.analyze, "-q", "-f", "json", "-r", "stacks", *paths))["ranks"]
+    below = [row for rank in ranks for row in rank["paths"] if row["class"] == "gpu_work"
+             and row["above"] not in [root["node"] for root in rank["paths"] if root["above"] is None]]
+    wanted = [sum(row["calls"] for row in below), sum(row["gpu_ns"] for row in below) or None]
+    check.same("call paths", world.ask(full, query)["paths"], [wanted])
+    check.same("call paths, lean", world.ask(lean, query)["paths"], [[0, None]])
 
 
 def check_ranks(check, tools, folder, paths, ranks):
