@@ -42,8 +42,9 @@ enum { REPORTS_ASKED = 32 };
 /* "phases,steps" to a list that ends with NULL; "all": every one. */
 enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
 			  struct error *err);
-/* What --what-if asks for besides; in place of the summary, which is the default. */
-void what_if_report(const struct report_type *out[REPORTS_ASKED + 1]);
+/* What --what-if asks for besides; in place of the summary, which is the default.  The replay is
+ * the first report.  Returns what is read for it but not shown; NULL: all is. */
+const struct report_type *what_if_report(const struct report_type *out[REPORTS_ASKED + 1]);
 /* What --compat asks for instead. */
 void compat_report(const char *name, const struct report_type *out[REPORTS_ASKED + 1]);
 
@@ -51,7 +52,7 @@ struct tool {
 	struct analyze_options own;
 	struct common_options common;
 	struct filter filter;
-	const struct report_type *reports[REPORTS_ASKED + 1];
+	const struct report_type *reports[REPORTS_ASKED + 1], *hidden; /* read, but not shown */
 	const struct format_type *format;
 	struct name_rules *rules;
 	struct edit_set *edits;   /* of --what-if */

@@ -95,14 +95,14 @@ static enum status settle(struct tool *t, struct error *err)
 	TRY(reports_parse(t->own.report, t->reports, err));
 	if (t->own.what_if) {
 		TRY(edit_sets_parse(&t->edits, &t->edit_count, t->own.what_if, err));
-		what_if_report(t->reports);
+		t->hidden = what_if_report(t->reports);
 	}
 	if (t->own.compat)
 		compat_report(t->own.compat, t->reports);
 	t->format = format_find(t->own.format);
 	if (!t->format)
 		return format_unknown(t->own.format, err);
-	if (t->format == &format_csv && t->reports[1])
+	if (t->format == &format_csv && t->reports[1] && t->reports[1] != t->hidden)
 		return fail(err, ST_USAGE, NOWHERE,
 			    "csv holds one table: name one report, such as --report kernels");
 	TRY(filter_parse(&t->filter, err));

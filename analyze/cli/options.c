@@ -153,15 +153,24 @@ void compat_report(const char *name, const struct report_type *out[REPORTS_ASKED
 	out[0] = compat_find(name);
 }
 
-void what_if_report(const struct report_type *out[REPORTS_ASKED + 1])
+const struct report_type *what_if_report(const struct report_type *out[REPORTS_ASKED + 1])
 {
-	size_t at = 0;
+	const struct report_type *asked[REPORTS_ASKED + 1] = { NULL };
+	bool has_findings = false;
+	size_t count = 1;
 
 	/* The summary alone is the default. */
 	if (out[0] != &report_summary || out[1])
-		while (out[at] && out[at] != &report_replay && at + 1 < REPORTS_ASKED)
-			at++;
-	out[at] = &report_replay;
+		memcpy(asked, out, sizeof(asked));
+	memset(out, 0, (REPORTS_ASKED + 1) * sizeof(*out));
+	out[0] = &report_replay;
+	for (size_t i = 0; asked[i] && count < REPORTS_ASKED - 1; i++) {
+		has_findings |= asked[i] == &report_findings;
+		if (asked[i] != &report_replay)
+			out[count++] = asked[i];
+	}
+	out[count] = has_findings ? NULL : &report_findings;
+	return out[count];
 }
 
 static enum status report_unknown(const char *name, size_t len, struct error *err)

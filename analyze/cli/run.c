@@ -247,6 +247,7 @@ struct format_request tool_page(const struct tool *t, struct tables *tables)
 	return (struct format_request){
 		.tables = tables,
 		.reports = t->reports,
+		.hidden = t->hidden,
 		.colour = colour_of(is_terminal),
 		.is_utf8 = is_utf8(),
 		.width = t->common.output ? LINE_WIDTH : columns_of(is_terminal),

@@ -541,6 +541,8 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	f.unit = unit_of(&f, found, count);
 	if (status == ST_OK)
 		status = together_put(&f, found, count, err);
+	if (status == ST_OK)
+		status = what_if_next(&f, err);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = put_found(&f, &found[i], i + 1, err);
 out:

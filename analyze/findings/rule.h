@@ -200,6 +200,12 @@ struct savings savings_take(const struct facts *f);
 const char *family_edits(enum family family); /* ""; none */
 /* Asks the replay for what savings_take() needs. */
 enum status savings_replay(const struct facts *f, struct error *err);
+/* The family that would save most beside edits, and what; NONE: none saves 1 % of the step then. */
+#define NEXT_SHARE 0.01
+enum status savings_next(const struct facts *f, const char *before, enum family *next, double *ns,
+			 struct error *err);
+/* Fills in what bounds a step with the edits of each row of `what_if`. */
+enum status what_if_next(const struct facts *f, struct error *err);
 /* The edits of a finding, ""; none.  `most_ns`: its bound. */
 enum { EDITS_TEXT = 4 * 128 };
 void finding_edits(const struct facts *f, const char *rule, double most_ns, char out[EDITS_TEXT]);

@@ -96,16 +96,16 @@ static double beyond_edits(const struct facts *f, enum family family)
 				     : 0;
 }
 
-/* With `first` gone, if it is one. */
-static double replayed_ns(const struct facts *f, enum family first, enum family family,
+/* Beside the edits `before`. */
+static double replayed_ns(const struct facts *f, const char *before, enum family family,
 			  double most_ns)
 {
-	const char *edits = family_edits(family), *before = first ? family_edits(first) : "";
+	const char *edits = family_edits(family);
 	char both[EDITS_TEXT];
 
-	if (!*edits || (first && !*before))
+	if (!*edits)
 		return most_ns;
-	snprintf(both, sizeof(both), "%s%s%s", before, first ? "," : "", edits);
+	snprintf(both, sizeof(both), "%s%s%s", before, *before ? "," : "", edits);
 	struct replay_answer a = replayed_answer(f->replayed, both);
 	struct replay_answer b = replayed_answer(f->replayed, before);
 	if (!a.is_known || !b.is_known)
@@ -148,7 +148,7 @@ struct savings savings_take(const struct facts *f)
 
 	savings_most(f, &s);
 	for (int i = 1; i < FAMILY_COUNT; i++) {
-		s.ns[i] = replayed_ns(f, FAMILY_NONE, (enum family)i, s.most_ns[i]);
+		s.ns[i] = replayed_ns(f, "", (enum family)i, s.most_ns[i]);
 		if (s.ns[i] > s.ns[s.first])
 			s.first = (enum family)i;
 	}
@@ -156,9 +156,13 @@ struct savings savings_take(const struct facts *f)
 	for (int i = 1; i < FAMILY_COUNT && s.ns[s.first] <= 0; i++)
 		if (s.most_ns[i] > s.most_ns[s.first])
 			s.first = (enum family)i;
+	const char *before = family_edits(s.first);
 	for (int i = 1; i < FAMILY_COUNT; i++) {
-		double ns = fmax(s.ns[i], replayed_ns(f, s.first, (enum family)i, s.most_ns[i]));
+		double ns = s.first && !*before
+				    ? s.most_ns[i]
+				    : replayed_ns(f, before, (enum family)i, s.most_ns[i]);
 
+		ns = fmax(ns, s.ns[i]);
 		if ((enum family)i == s.first || ns <= s.second_ns)
 			continue;
 		s.second = (enum family)i;
@@ -167,27 +171,52 @@ struct savings savings_take(const struct facts *f)
 	return s;
 }
 
+static enum status families_ask(const struct facts *f, const char *before, struct error *err)
+{
+	char sets[FAMILY_COUNT][EDITS_TEXT];
+	const char *asked[FAMILY_COUNT + 1] = { before };
+	size_t count = *before != '\0';
+
+	for (int i = 1; i < FAMILY_COUNT; i++) {
+		int len = snprintf(sets[i], EDITS_TEXT, "%s%s%s", before, *before ? "," : "",
+				   family_edits((enum family)i));
+
+		if (edits_of[i] && len < EDITS_TEXT)
+			asked[count++] = sets[i];
+	}
+	return replayed_ask(f->replayed, asked, count, err);
+}
+
 enum status savings_replay(const struct facts *f, struct error *err)
 {
-	const char *edits[FAMILY_COUNT];
-	char both[FAMILY_COUNT][EDITS_TEXT];
-	size_t count = 0;
+	TRY(families_ask(f, "", err));
+	const char *first = family_edits(savings_take(f).first);
+	return *first ? families_ask(f, first, err) : ST_OK;
+}
 
-	for (int i = 1; i < FAMILY_COUNT; i++)
-		if (edits_of[i])
-			edits[count++] = edits_of[i];
-	TRY(replayed_ask(f->replayed, edits, count, err));
-	enum family first = savings_take(f).first;
-	if (!*family_edits(first))
+enum status savings_next(const struct facts *f, const char *before, enum family *next, double *ns,
+			 struct error *err)
+{
+	struct savings s = { .first = FAMILY_NONE };
+
+	*next = FAMILY_NONE;
+	TRY(families_ask(f, before, err));
+	struct replay_answer step = replayed_answer(f->replayed, before);
+	if (!step.is_known)
 		return ST_OK;
-	count = 0;
+	savings_most(f, &s);
+	if (strstr(before, "comm")) /* what is left of waiting for each other is not known */
+		s.most_ns[FAMILY_UNBALANCED] = 0;
+	*ns = NEXT_SHARE * step.step_ns;
 	for (int i = 1; i < FAMILY_COUNT; i++) {
-		if (!edits_of[i] || (enum family)i == first)
+		double saved = replayed_ns(f, before, (enum family)i, s.most_ns[i]);
+
+		if (saved < *ns)
 			continue;
-		snprintf(both[i], EDITS_TEXT, "%s,%s", family_edits(first), edits_of[i]);
-		edits[count++] = both[i];
+		*next = (enum family)i;
+		*ns = saved;
 	}
-	return replayed_ask(f->replayed, edits, count, err);
+	return ST_OK;
 }
 
 /* ---- findings ---------------------------------------------------------------------------- */

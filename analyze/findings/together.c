@@ -97,6 +97,7 @@ enum status together_put(const struct facts *f, const struct found *all, size_t 
 	const char *edits[FOUND_MAX];
 	char sum[EDITS_TEXT] = "", places[96] = "";
 	size_t best, chosen, len = 0;
+	enum family next;
 	union value key = { .text = "run" }, *row;
 
 	for (chosen = 0; chosen < TOGETHER_MOST; chosen++) {
@@ -126,16 +127,29 @@ enum status together_put(const struct facts *f, const struct found *all, size_t 
 			 numbers[2]);
 	else
 		snprintf(places, sizeof(places), "%zu and %zu", numbers[0], numbers[1]);
-	for (int i = 0; i < FAMILY_COUNT; i++)
-		edits[i] = family_edits((enum family)i);
-	TRY(best_of(f, sum, edits, FAMILY_COUNT, &best, &next_ns, err));
-	bool has_next = best < FAMILY_COUNT && next_ns <= 0.99 * step_ns;
+	TRY(savings_next(f, sum, &next, &next_ns, err));
 	TRY(table_row(t, &key, &row, err));
 	row[TOGETHER_PLACES].text = table_text(t, places, err);
 	row[TOGETHER_EDITS].text = table_text(t, sum, err);
 	row[TOGETHER_BASELINE].u64 = (uint64_t)llround(baseline);
 	row[TOGETHER_STEP].u64 = (uint64_t)llround(step_ns);
-	row[TOGETHER_NEXT].text =
-		has_next ? table_text(t, family_word((enum family)best), err) : NULL;
+	row[TOGETHER_NEXT].text = next ? table_text(t, family_word(next), err) : NULL;
 	return row[TOGETHER_PLACES].text && row[TOGETHER_EDITS].text ? ST_OK : ST_CEILING;
+}
+
+enum status what_if_next(const struct facts *f, struct error *err)
+{
+	struct table *t = tables_find(f->tables, "what_if");
+	enum family next;
+	union value *row;
+	double ns;
+
+	for (size_t i = 0; t && (row = table_at(t, i)); i++) {
+		TRY(savings_next(f, row[0].text, &next, &ns, err));
+		if (!next)
+			continue;
+		row[table_column(t, "next")].text = table_text(t, family_word(next), err);
+		row[table_column(t, "next_saves_ns")].u64 = (uint64_t)llround(ns);
+	}
+	return ST_OK;
 }

@@ -20,6 +20,7 @@ enum wording { VIEW_OWN, VIEW_LIGHTNING, VIEW_METRICS }; /* of phases, as text *
 struct format_request {
 	struct tables *tables;
 	const struct report_type *const *reports; /* asked for; ends with NULL */
+	const struct report_type *hidden;         /* of them one that pages do not show, or NULL */
 	/* What follows is for text only. */
 	enum colour colour;
 	bool is_utf8;

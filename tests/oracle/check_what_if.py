@@ -217,6 +217,33 @@ def check_random(checks, seed, folder):
                       f"really {real} ({100 * off:+.2f} %)")
 
 
+def check_next(checks, seed, folder):
+    """What would bound a step next is the family whose edits save most beside those asked for."""
+    path = os.path.join(folder, "next.json")
+    Run(seed, {}).write(path)
+    families = {row["family"]: row for row in json.loads(subprocess.run(
+        [checks.tool, path, "--report", "findings", "-f", "json"], stdout=subprocess.PIPE,
+        check=True).stdout)["families"] if row["edits"]}
+    for edits in ("data=0", "launch=graph", "kernel:*=0.5,copy=0"):
+        sets = [edits] + [f"{edits},{row['edits']}" for row in families.values()]
+        report = json.loads(subprocess.run(
+            [checks.tool, path, "--what-if", ";".join(sets), "-f", "json"],
+            stdout=subprocess.PIPE, check=True).stdout)
+        rows = {row["edits"]: row for row in report["what_if"]}
+        step = rows[edits]["step_ns"]
+        # time that no edit removes is the host's, too
+        saved = {word: min(row["most_ns"], step - rows[f"{edits},{row['edits']}"]["step_ns"])
+                 for word, row in families.items() if word != "HOST"}
+        most = max(saved, key=saved.get)
+        said, ns = rows[edits]["next"], rows[edits]["next_saves_ns"]
+        what = f"seed {seed} {edits}: next is {said}, {ns} ns; {saved}"
+        if said == "HOST":
+            checks.expect(ns >= saved[most] and ns <= families["HOST"]["most_ns"], what)
+        else:
+            checks.expect((said == most and abs(ns - saved[most]) <= 1) if said else
+                          saved[most] < 0.01 * step, what)
+
+
 def check_steps_without_launch(checks, folder):
     """A graph saves nothing in steps that launch nothing."""
     run = Run(1, {})
@@ -270,6 +297,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.first, args.first + args.random):
             check_random(checks, seed, folder)
+            check_next(checks, seed, folder)
         check_steps_without_launch(checks, folder)
     if os.path.isdir(os.path.join(args.traces, "kineto")):
         check_real(checks, args.traces)

@@ -200,6 +200,8 @@ enum status page_write(const struct format_request *how, enum medium medium, pag
 		const struct block *before = blocks.last;
 
 		page.report = page.how->reports[i];
+		if (page.report == how->hidden)
+			continue;
 		if (page.medium != MEDIUM_HTML || !is_left_out(page.report))
 			build_report(&page, &blocks);
 		if (is_text(&page) && before && blocks.last == before)

@@ -119,6 +119,35 @@ static void add_unexplained(const struct page *p, struct blocks *b)
 		100 * share);
 }
 
+/* What would bound a step with the edits of --what-if. */
+static void add_next(const struct page *p, struct blocks *b)
+{
+	struct view v = page_view(p, "what_if");
+	struct time_unit unit;
+	bool is_first = true;
+
+	for (size_t i = 0; i < v.count; i++) {
+		double before_ns = view_number(&v, i, "baseline_step_ns");
+		double after_ns = view_number(&v, i, "step_ns");
+
+		if (!view_text(&v, i, "next")[0])
+			continue;
+		if (is_first)
+			add_section(b, "What then", NULL);
+		is_first = false;
+		unit = time_unit_of(before_ns, 2);
+		bool is_compute = !strcmp(view_text(&v, i, "next"), "COMPUTE");
+		add_sentencef(b, ROLE_TEXT, 14,
+			      "With %s a step takes %s in place of %s %s (%.2f x); then %s bounds "
+			      "it, with %s %s to save%s.",
+			      view_text(&v, i, "edits"), show_time(b, after_ns, &unit),
+			      show_time(b, before_ns, &unit), unit.name,
+			      after_ns > 0 ? before_ns / after_ns : 0, view_text(&v, i, "next"),
+			      show_time(b, view_number(&v, i, "next_saves_ns"), &unit), unit.name,
+			      is_compute ? " if kernels were 1.5 times as fast" : "");
+	}
+}
+
 void build_replay(const struct page *p, struct blocks *b)
 {
 	struct view job = page_view(p, "replay"), ranks = page_view(p, "replay_rank");
@@ -126,6 +155,7 @@ void build_replay(const struct page *p, struct blocks *b)
 	struct time_unit unit;
 	double mw, ms;
 
+	add_next(p, b);
 	add_unexplained(p, b);
 	if (!job.count)
 		return;

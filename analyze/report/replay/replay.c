@@ -46,11 +46,15 @@ static const char usual[] = "data=0;launch=graph;cause:sync=0;cause:allocator=0;
 	X(JOB_BASELINE, "baseline_step_ns", "step", U64, MAX, "the slowest rank's median step")    \
 	X(JOB_STEP, "step_ns", "would take", U64, MAX, "the slowest rank's with the edits")        \
 	X(JOB_SAVES, "saves_ns", "saves", U64, DERIVED, "baseline - step, at least 0")             \
-	X(JOB_PCT, "saves_pct", "%", F64, DERIVED, "saves / baseline", .of = "step")
+	X(JOB_PCT, "saves_pct", "%", F64, DERIVED, "saves / baseline", .of = "step")               \
+	X(JOB_NEXT, "next", "then bound by", TEXT, MAX,                                            \
+	  "the family that would save most beside the edits of --what-if; null: none saves 1 %")   \
+	X(JOB_NEXT_SAVES, "next_saves_ns", "saves", U64, MAX, "and what it would save")
 enum { JOB_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_job_what_if = {
 	.name = "what_if",
 	.by = "saves_ns",
+	.null_texts = "next",
 	.is_finished = true,
 	.columns = COLUMNS(JOB_COLUMNS(COLUMN_ROW)),
 };
