@@ -25,6 +25,7 @@ enum status places_text(const struct facts *f, const struct rule *rule, char out
 
 struct replay_answer {
 	double step_ns, saves_ns; /* saves_ns: at least 0 */
+	double changed_ns;        /* of a step, what the edits scaled away of own time and work */
 	/* false: nothing can be said by the replay.  There are no steps, or less than two; too much
 	 * of them is not explained; the edits change nothing in half of the steps, as what they
 	 * are about is somewhere else. */

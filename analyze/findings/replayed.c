@@ -16,7 +16,7 @@ const char *const replayed_places[REPLAYED_PLACES] = { "*zero_grad*",
 						       "*search_unused_parameters*" };
 
 struct sum { /* over the ranks */
-	double step_ns;
+	double step_ns, changed_ns;
 	bool is_elsewhere; /* half of the steps of a rank have nothing that the edits change */
 };
 struct answer {
@@ -199,6 +199,8 @@ static void pass_end(struct pass *p)
 		replay_lengths(p->run, k->steps, k->step_count, (unsigned)i + 1,
 			       edit_is_graph(&a->set), p->lengths, p->changed);
 		a->sum.is_elsewhere |= a->set.count && is_elsewhere(p->changed, count);
+		a->sum.changed_ns += replay_changed(p->run, k->steps[0].begin_ns, (unsigned)i + 1) /
+				     (double)(count + 1);
 		a->sum.step_ns += median_u64(p->lengths, count);
 	}
 }
@@ -312,10 +314,11 @@ struct replay_answer replayed_answer(const struct replayed *r, const char *edits
 	double baseline = replayed_baseline(r);
 	const struct answer *a = baseline > 0 ? find(r, edits) : NULL;
 
-	if (!a || a->sum.is_elsewhere)
+	if (!a)
 		return (struct replay_answer){ .is_known = false };
 	double step_ns = a->sum.step_ns / (double)r->ranks;
 	return (struct replay_answer){ .step_ns = step_ns,
 				       .saves_ns = step_ns < baseline ? baseline - step_ns : 0,
-				       .is_known = true };
+				       .changed_ns = a->sum.changed_ns / (double)r->ranks,
+				       .is_known = !a->sum.is_elsewhere };
 }

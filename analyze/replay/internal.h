@@ -30,9 +30,11 @@ enum move_type {
 	MOVE_OWN,    /* a thread spends `own` */
 	MOVE_MEET,   /* a thread spends `own`, has met what it depends on, and spends `rest` */
 	MOVE_WORK,   /* what it depends on, then `rest`, then it takes `own`; `from` ends with it */
-	MOVE_CHANGED, /* `own` is what points of the kind took since the last of these */
-	MOVE_MARK,    /* the mark `to` is where the thread `from` is */
-	MOVE_WAITS,   /* marks from `to` until before `kind` wait for `from` */
+	/* `own` is what points of the kind took since the last of these; `rest` of it they waited
+	 */
+	MOVE_CHANGED,
+	MOVE_MARK,  /* the mark `to` is where the thread `from` is */
+	MOVE_WAITS, /* marks from `to` until before `kind` wait for `from` */
 };
 enum { MOVE_IS_FIRST = 1, MOVE_COMMUNICATES = 2, MOVE_WAITS_FOR_GPU = 4 };
 struct move {
@@ -81,6 +83,11 @@ struct mark {
 	uint64_t works; /* launched until then */
 };
 
+struct spent { /* by points of a kind; wait_ns of it for the GPU or other threads */
+	uint64_t ns, wait_ns;
+	uint8_t activity;
+};
+
 struct replay {
 	struct move *moves;
 	struct mark *marks; /* ascending */
@@ -106,7 +113,7 @@ struct replay {
 
 	uint64_t shortest_launch_ns, shortest_gap_ns; /* launch to work, work to work on a stream */
 	uint64_t works;                               /* that calls launched */
-	uint64_t *spent_ns;                           /* by kind, since the last mark */
+	struct spent *spent_by;                       /* by kind, since the last mark */
 	uint32_t *spent;                              /* the kinds of which that is not 0 */
-	size_t spent_ns_cap, spent_count, spent_cap;
+	size_t spent_by_cap, spent_count, spent_cap;
 };

@@ -34,7 +34,7 @@ void replay_close(struct replay *r)
 	free(r->ends.items);
 	free(r->moves);
 	free(r->marks);
-	free(r->spent_ns);
+	free(r->spent_by);
 	free(r->spent);
 	free(r);
 }
@@ -79,14 +79,34 @@ static enum status thread_tell(struct replay *r, struct thread *t, struct error 
 }
 
 /* How long a point took, for what edits change of a step. */
-static enum status spent_add(struct replay *r, uint32_t kind, uint64_t ns, struct error *err)
+static enum status spent_add(struct replay *r, uint32_t kind, uint8_t activity, uint64_t ns,
+			     uint64_t wait_ns, struct error *err)
 {
-	TRY(vec_reserve(&r->spent_ns, &r->spent_ns_cap, (size_t)kind + 1, err));
-	if (!r->spent_ns[kind] && ns) {
+	TRY(vec_reserve(&r->spent_by, &r->spent_by_cap, (size_t)kind + 1, err));
+	struct spent *s = &r->spent_by[kind];
+
+	if (!s->ns && ns) {
 		TRY(vec_reserve(&r->spent, &r->spent_cap, r->spent_count + 1, err));
 		r->spent[r->spent_count++] = kind;
 	}
-	r->spent_ns[kind] += ns;
+	*s = (struct spent){ s->ns + ns, s->wait_ns + wait_ns, activity };
+	return ST_OK;
+}
+
+static enum status spent_tell(struct replay *r, struct error *err)
+{
+	for (; r->spent_count; r->spent_count--) {
+		uint32_t kind = r->spent[r->spent_count - 1];
+		struct spent *s = &r->spent_by[kind];
+		struct move m = { .type = MOVE_CHANGED,
+				  .kind = kind,
+				  .activity = s->activity,
+				  .own = (double)s->ns,
+				  .rest = (double)s->wait_ns };
+
+		*s = (struct spent){ .ns = 0 };
+		TRY(move_put(r, m, err));
+	}
 	return ST_OK;
 }
 
@@ -150,14 +170,7 @@ static enum status mark_put(struct replay *r, struct thread *t, struct error *er
 	r->mark_count += !is_same;
 	uint32_t number = (uint32_t)r->mark_count - 1;
 	r->marks[number] = (struct mark){ t->last.ns, r->works };
-	for (; r->spent_count; r->spent_count--) {
-		uint32_t kind = r->spent[r->spent_count - 1];
-		struct move m = { .type = MOVE_CHANGED, .kind = kind };
-
-		m.own = (double)r->spent_ns[kind];
-		r->spent_ns[kind] = 0;
-		TRY(move_put(r, m, err));
-	}
+	TRY(spent_tell(r, err));
 	TRY(thread_tell(r, t, err));
 	return move_put(r,
 			(struct move){ .type = MOVE_MARK,
@@ -224,7 +237,12 @@ static enum status thread_point(struct replay *r, struct thread *t, uint64_t now
 {
 	uint64_t own = now_ns - t->last.ns;
 
-	TRY(spent_add(r, inner->kind, own, err));
+	/* What a waiting call does itself is short; its residual is what is left. */
+	uint64_t least = own < REPLAY_WAIT_OWN_NS ? own : REPLAY_WAIT_OWN_NS;
+	uint64_t met = t->last.ns + least > d->ns ? t->last.ns + least : d->ns;
+	uint64_t rest = now_ns > met ? now_ns - met : 0;
+
+	TRY(spent_add(r, inner->kind, inner->activity, own, d->any ? own - least - rest : 0, err));
 	if (d->any || t->own_kind != inner->kind)
 		TRY(thread_tell(r, t, err));
 	if (!d->any) {
@@ -233,9 +251,6 @@ static enum status thread_point(struct replay *r, struct thread *t, uint64_t now
 		t->last.ns = now_ns;
 		return ST_OK;
 	}
-	/* What a waiting call does itself is short; its residual is what is left. */
-	uint64_t least = own < REPLAY_WAIT_OWN_NS ? own : REPLAY_WAIT_OWN_NS;
-	uint64_t met = t->last.ns + least > d->ns ? t->last.ns + least : d->ns;
 	struct move m = { .type = MOVE_MEET,
 			  .to = t->last.slot,
 			  .kind = inner->kind,
@@ -539,12 +554,13 @@ enum status replay_put_work(struct replay *r, const struct replay_work *w, struc
 		l->work_end.ns = w->end_ns;
 		m.from = l->work_end.slot;
 	}
-	TRY(spent_add(r, w->kind, w->end_ns - w->begin_ns, err));
+	TRY(spent_add(r, w->kind, REPLAY_OTHER, w->end_ns - w->begin_ns, 0, err));
 	TRY(move_put(r, m, err));
 	return w->launch_ns ? marks_wait(r, done, err) : ST_OK;
 }
 
 enum status replay_end(struct replay *r, struct error *err)
 {
-	return calls_end_by(r, UINT64_MAX, err);
+	TRY(calls_end_by(r, UINT64_MAX, err));
+	return spent_tell(r, err);
 }

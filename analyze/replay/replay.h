@@ -128,3 +128,5 @@ struct replay_step { /* as measured: from a begin of a mark to a begin or end */
  */
 size_t replay_lengths(const struct replay_run *x, const struct replay_step *steps, size_t count,
 		      unsigned state, bool is_graph, uint64_t *out, uint64_t *changed_ns);
+/* The same from a begin or end of a mark on, to the last point; 0: there is no such instant. */
+double replay_changed(const struct replay_run *x, uint64_t since_ns, unsigned state);

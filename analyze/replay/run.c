@@ -209,8 +209,11 @@ enum status replay_run_go(struct replay_run *x, struct error *err)
 				memcpy(from, to, x->states * sizeof(*to));
 			break;
 		case MOVE_CHANGED:
+			/* what a call waits goes only where it does not wait */
 			for (unsigned k = 0; k < x->states; k++)
-				x->changed[k] += m->own * fabs(1 - f[k]);
+				x->changed[k] +=
+					(m->own - m->rest * !x->drops_waits[m->activity][k]) *
+					fabs(1 - f[k]);
 			continue;
 		case MOVE_MARK:
 			mark(x, m, from);
@@ -246,6 +249,14 @@ const double *replay_at(const struct replay_run *x, uint64_t at_ns)
 	const struct mark *found = mark_find(x->of, at_ns);
 
 	return found ? x->mark_at + (size_t)(found - x->of->marks) * x->states : NULL;
+}
+
+double replay_changed(const struct replay_run *x, uint64_t since_ns, unsigned state)
+{
+	const struct mark *since = mark_find(x->of, since_ns);
+	size_t at = since ? (size_t)(since - x->of->marks) * x->states + state : 0;
+
+	return since ? x->changed[state] - x->mark_changed[at] : 0;
 }
 
 size_t replay_lengths(const struct replay_run *x, const struct replay_step *steps, size_t count,

@@ -244,6 +244,34 @@ def check_next(checks, seed, folder):
                           saved[most] < 0.01 * step, what)
 
 
+def check_difference(checks, seed, folder):
+    """--diff names the edit that makes one run the other, and what it leaves unexplained."""
+    paths = [os.path.join(folder, name) for name in ("a.json", "b.json")]
+    Run(seed, {}).write(paths[0])
+    changes = [("data", {"data": 0.25}), ("work:gemm", {"kernel:*": 0.5}), ("comm", {"comm": 0.25}),
+               ("copy", {"copy": 0.25}), ("host:forward", {"host:forward": 0.25}),
+               ("cause:sync", {"cause:sync": 0})]
+    for word, change in changes:
+        Run(seed, change).write(paths[1])
+        for sides in (paths, paths[::-1]):
+            got = json.loads(subprocess.run(
+                [checks.tool, "--diff", *sides, "-q", "-f", "json"], stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, check=False).stdout)
+            whole, rest = got["replayed_difference_ns"], got["unexplained_ns"]
+            what = f"seed {seed} {word}: {whole} of which {got['edits']}"
+            steps = [checks.replay(path)["data=0"]["baseline_step_ns"] for path in sides]
+            checks.expect(abs(steps[1] - steps[0] - whole) < 1, f"{steps}: {what}")
+            step = max(steps)
+            checks.expect(abs(sum(row["difference_ns"] for row in got["edits"]) + rest - whole) < 1,
+                          "does not add up: " + what)
+            checks.expect(abs(rest) <= 0.02 * step, f"{rest} unexplained: {what}")
+            if abs(whole) < 0.02 * step or word == "cause:sync":
+                continue                        # a wait may hide time of anything
+            first = got["edits"][0]
+            checks.expect(first["edit"].startswith(word + "=") and
+                          first["of"] == ("A" if sides is paths else "B"), what)
+
+
 def check_steps_without_launch(checks, folder):
     """A graph saves nothing in steps that launch nothing."""
     run = Run(1, {})
@@ -298,6 +326,7 @@ def main():
         for seed in range(args.first, args.first + args.random):
             check_random(checks, seed, folder)
             check_next(checks, seed, folder)
+            check_difference(checks, seed, folder)
         check_steps_without_launch(checks, folder)
     if os.path.isdir(os.path.join(args.traces, "kineto")):
         check_real(checks, args.traces)

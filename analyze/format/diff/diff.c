@@ -232,6 +232,7 @@ enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double
 	d->part_count++;
 	diff_unlikes_take(d, a, b);
 	TRY(diff_places_take(d, a, b, err));
+	TRY(diff_edits_take(d, a, b, err));
 	return diff_steps_take(d, err);
 }
 

@@ -57,6 +57,12 @@ struct diff_unlike { /* not equal before any time is compared: GPUs, flags, what
 	const char *what;
 	char a[DIFF_VALUES], b[DIFF_VALUES];
 };
+enum { DIFF_EDITS = 16 };
+struct diff_edit { /* what one side has less of, taken from the other's replay */
+	const char *edit, *of, *place; /* as in --what-if; "A" or "B"; of the model, or NULL */
+	char text[64];                 /* what `edit` points to */
+	struct diff_times ns;          /* the difference alone */
+};
 #define DIFF_UNCHANGED 0.0005 /* of A's mean step: below it a row did not change */
 struct diff {                 /* texts are those of the tables that it was made of */
 	struct diff_side a, b;
@@ -74,6 +80,11 @@ struct diff {                 /* texts are those of the tables that it was made 
 	size_t step_count;
 	struct diff_unlike unlikes[DIFF_UNLIKES];
 	size_t unlike_count;
+	struct diff_edit edits[DIFF_EDITS]; /* the greatest differences first */
+	size_t edit_count;
+	double replayed_ns, unexplained_ns; /* of the median steps that are replayed: their
+					     * difference, and what of it no edit explains; NAN:
+					     * steps could not be replayed */
 };
 
 /* What it is made of; ends with NULL. */
@@ -85,11 +96,13 @@ void diff_release(struct diff *d);
 
 const char *diff_verdict_word(enum diff_verdict verdict);
 /* One sentence, with a full stop. */
-enum { DIFF_SENTENCE = 240 };
+enum { DIFF_SENTENCE = 320 };
 void diff_sentence(const struct diff *d, char out[DIFF_SENTENCE]);
 
 /* What most of the difference is, and a step that changed alone; "" if nothing is to be said. */
 void diff_reason(const struct diff *d, char out[DIFF_SENTENCE]);
+/* What the difference is by replay; "" if it is not known. */
+void diff_edits_text(const struct diff *d, char out[DIFF_SENTENCE]);
 enum { DIFF_PLACE = 240 };
 void diff_place_text(const struct diff_place *p, char out[DIFF_PLACE]);
 bool diff_is_unchanged(const struct diff *d, const struct diff_times *ns);
@@ -97,6 +110,7 @@ bool diff_is_unchanged(const struct diff *d, const struct diff_times *ns);
 /* Parts of diff_make(). */
 void diff_unlikes_take(struct diff *d, struct tables *a, struct tables *b);
 enum status diff_steps_take(struct diff *d, struct error *err);
+enum status diff_edits_take(struct diff *d, struct tables *a, struct tables *b, struct error *err);
 enum status diff_places_take(struct diff *d, struct tables *a, struct tables *b, struct error *err);
 /* A sum over all as a mean per step and GPU, rounded to the nanosecond. */
 int64_t diff_mean(const struct diff_side *s, uint64_t ns);

@@ -75,6 +75,15 @@ static const struct key step_keys[] = {
 	AMOUNTS(diff_step),
 	{ .name = NULL },
 };
+static const struct key edit_keys[] = {
+	{ "edit", TEXT, offsetof(struct diff_edit, edit),
+	  "as in --what-if: what the other side has less of" },
+	{ "of", TEXT, offsetof(struct diff_edit, of), "the side that was replayed with it: A, B" },
+	{ "place", TEXT, offsetof(struct diff_edit, place),
+	  "in the model, with half of it; null: none has" },
+	AMOUNT(diff_edit, difference_ns, "of a step, beside the edits of this side before it"),
+	{ .name = NULL },
+};
 static const struct key unlike_keys[] = {
 	{ "what", TEXT, 0, "GPUs, command, recorder, or what was recorded" },
 	{ "a", TEXT, 0, "in A" },
@@ -94,6 +103,9 @@ static const struct key top_keys[] = {
 	    "half of the 95 % interval of the difference; null: too few steps"),
 	TOP("is_paired", BOOL, estimate.is_paired,
 	    "the means could not tell, the differences of equal steps do (99 %)"),
+	TOP("replayed_difference_ns", REAL, replayed_ns,
+	    "median step of B - that of A, to the end of the GPU work; null: not replayed"),
+	TOP("unexplained_ns", REAL, unexplained_ns, "of that, what is not in edits"),
 	TOP("needed_steps", REAL, estimate.needed,
 	    "of cannot_tell: steps of each side, about; 0: cannot be said"),
 	{ .name = NULL },
@@ -187,6 +199,7 @@ void diff_put_json(const struct diff *d, struct buf *out)
 	put_rows(out, "places", place_keys, d->places, d->place_count, sizeof(*d->places));
 	put_rows(out, "model", place_keys, d->model, d->model_count, sizeof(*d->model));
 	put_rows(out, "steps", step_keys, d->steps, d->step_count, sizeof(*d->steps));
+	put_rows(out, "edits", edit_keys, d->edits, d->edit_count, sizeof(*d->edits));
 	buf_put_text(out, "]}\n");
 }
 
@@ -225,8 +238,9 @@ void diff_put_schema(struct buf *out)
 	const struct {
 		const char *name;
 		const struct key *keys;
-	} objects[] = { { "side", side_keys },   { "part", part_keys }, { "owner", owner_keys },
-			{ "place", place_keys }, { "step", step_keys }, { "unlike", unlike_keys } };
+	} objects[] = { { "side", side_keys },    { "part", part_keys }, { "owner", owner_keys },
+			{ "place", place_keys },  { "step", step_keys }, { "edit", edit_keys },
+			{ "unlike", unlike_keys } };
 
 	buf_put_text(out,
 		     "{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
@@ -244,7 +258,7 @@ void diff_put_schema(struct buf *out)
 	buf_put_text(out, "\n },\n \"type\": \"object\",\n ");
 	put_properties(out, top_keys,
 		       "\"schema\", \"sentence\", \"reason\", \"unlike\", \"a\", \"b\", \"parts\", "
-		       "\"owners\", \"places\", \"model\", \"steps\"");
+		       "\"owners\", \"places\", \"model\", \"steps\", \"edits\"");
 	buf_put_text(out, ",\n    \"schema\": {\"const\": \"tacho.diff/1\"},\n"
 			  "    \"sentence\": {\"type\": \"string\"},\n"
 			  "    \"reason\": {\"type\": \"string\"},\n"
@@ -254,6 +268,8 @@ void diff_put_schema(struct buf *out)
 			  "\"#/$defs/place\"}},\n"
 			  "    \"model\": {\"type\": \"array\", \"items\": {\"$ref\": "
 			  "\"#/$defs/place\"}},\n"
+			  "    \"edits\": {\"type\": \"array\", \"items\": {\"$ref\": "
+			  "\"#/$defs/edit\"}},\n"
 			  "    \"steps\": {\"type\": \"array\", \"items\": {\"$ref\": "
 			  "\"#/$defs/step\"}},\n"
 			  "    \"a\": {\"$ref\": \"#/$defs/side\"},\n"

@@ -284,6 +284,9 @@ static void add_reason(const struct diff *d, enum role role, struct blocks *b)
 	diff_reason(d, reason);
 	if (reason[0])
 		add_sentencef(b, role, 0, "%s", reason);
+	diff_edits_text(d, reason);
+	if (reason[0])
+		add_sentencef(b, role, 0, "%s", reason);
 }
 
 /* What is unlike before any time is compared comes before the times. */
