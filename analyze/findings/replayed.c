@@ -19,6 +19,8 @@ struct sum { /* over the ranks */
 	double step_ns, changed_ns;
 	bool is_elsewhere; /* half of the steps of a rank have nothing that the edits change */
 };
+_Static_assert((int)REPLAYED_SETS == (int)EDIT_SETS_MAX, "states of a replay");
+
 struct answer {
 	struct edit_set set;
 	struct sum sum;
@@ -274,7 +276,7 @@ enum status replayed_ask(struct replayed *r, const char *const *edits, size_t co
 		const char *text = first ? edits[i] : i ? edits[i - 1] : "";
 		struct answer *a;
 
-		if (find(r, text) || r->count == first + EDIT_SETS_MAX)
+		if (find(r, text) || r->count == first + REPLAYED_SETS)
 			continue;
 		TRY(vec_reserve(&r->answers, &r->cap, r->count + 1, err));
 		a = &r->answers[r->count];

@@ -6,7 +6,6 @@
  */
 #include "analyze/format/diff/diff.h"
 
-#include "analyze/findings/replayed.h"
 #include "analyze/findings/rule.h"
 #include "schemas/base/sort.h"
 
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS_MOST = EDIT_SETS_MAX - 1, KIND_TEXT = 48, CHAIN_MOST = DIFF_EDITS / 2 };
+enum { KINDS_MOST = REPLAYED_SETS - 1, KIND_TEXT = 48, CHAIN_MOST = DIFF_EDITS / 2 };
 
 struct scaled { /* of time that an edit scales */
 	char edit[KIND_TEXT];
