@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROWS_MOST = 256, CELLS_MOST = 1 << 14 /* of a picture; more are left out */ };
+enum { ROWS_MOST = 128, COLUMNS_MOST = 64 /* of a picture; more share one */ };
 
-struct axis { /* what a picture has on one side */
-	uint64_t *values;
+struct axis {             /* what a picture has on one side */
+	uint64_t *values; /* the first of each row or column */
 	const char **names;
 	size_t count;
 };
@@ -20,8 +20,9 @@ static int compare_values(const void *pa, const void *pb)
 	return (a > b) - (a < b);
 }
 
-/* The different values of a column, in order; none where one is unknown. */
-static struct axis axis_of(const struct view *v, const char *column, const char *word,
+/* The different values of a column, in order, as many together as make `most`; none where one is
+ * unknown. */
+static struct axis axis_of(const struct view *v, const char *column, const char *word, size_t most,
 			   struct blocks *b)
 {
 	struct axis a = { .values = blocks_take(b, v->count, sizeof(*a.values)),
@@ -36,9 +37,14 @@ static struct axis axis_of(const struct view *v, const char *column, const char 
 	for (size_t i = 0; i < v->count; i++)
 		if (!count || a.values[i] != a.values[count - 1])
 			a.values[count++] = a.values[i];
-	a.count = count && a.values[count - 1] == NO_U64 ? 0 : count;
-	for (size_t i = 0; i < a.count; i++)
-		a.names[i] = blocks_text(b, "%s %llu", word, (unsigned long long)a.values[i]);
+	count = count && a.values[count - 1] == NO_U64 ? 0 : count;
+	size_t together = (count + most - 1) / most;
+	for (size_t i = 0; i < count; i += together, a.count++) {
+		a.values[a.count] = a.values[i];
+		a.names[a.count] =
+			blocks_text(b, "%s %llu%s", word, (unsigned long long)a.values[i],
+				    together > 1 ? "+" : "");
+	}
 	return a;
 }
 
@@ -49,22 +55,22 @@ static size_t place_in(const struct axis *a, uint64_t value)
 	for (size_t high = a->count; low < high;) {
 		size_t middle = low + (high - low) / 2;
 
-		if (a->values[middle] < value)
+		if (a->values[middle] <= value)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < a->count && a->values[low] == value ? low : a->count;
+	return low - 1; /* each value lies behind the first of some */
 }
 
 /* The slowdowns of a table over two of its columns; of several in one cell the greatest. */
 static void add_heat(const struct view *v, const char *row, const char *row_word,
 		     const char *column, const char *word, struct blocks *b)
 {
-	struct axis rows = axis_of(v, row, row_word, b), columns = axis_of(v, column, word, b);
+	struct axis rows = axis_of(v, row, row_word, ROWS_MOST, b);
+	struct axis columns = axis_of(v, column, word, COLUMNS_MOST, b);
 
-	if (b->is_full || !rows.count || !columns.count || rows.count > ROWS_MOST ||
-	    columns.count > CELLS_MOST / rows.count)
+	if (b->is_full || !rows.count || !columns.count)
 		return;
 	struct block *block = add_block(b, BLOCK_HEAT);
 	double *values = blocks_take(b, rows.count * columns.count, sizeof(*values));
@@ -76,11 +82,9 @@ static void add_heat(const struct view *v, const char *row, const char *row_word
 		size_t y = place_in(&rows, view_cell(v, i, row).u64);
 		size_t x = place_in(&columns, view_cell(v, i, column).u64);
 		double value = view_cell(v, i, "slowdown").f64;
+		double *cell = &values[y * columns.count + x];
 
-		if (y < rows.count && x < columns.count) {
-			double *cell = &values[y * columns.count + x];
-			*cell = isnan(*cell) || value > *cell ? value : *cell;
-		}
+		*cell = isnan(*cell) || value > *cell ? value : *cell;
 	}
 	block->heat = (struct heat){ .rows = row_word,
 				     .columns = word,
@@ -178,7 +182,7 @@ void build_replay(const struct page *p, struct blocks *b)
 			      100 * mw,
 			      isfinite(ms)
 				      ? blocks_text(b, "; with the last pipeline stage, %.0f %%",
-						    100 * ms)
+						    rint(100 * ms) + 0.) /* no -0 */
 				      : "");
 	if (p->medium != MEDIUM_HTML)
 		return;

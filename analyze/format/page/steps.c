@@ -294,6 +294,8 @@ static void build_ranks(const struct page *p, struct blocks *b)
 	if (b->is_full || !all)
 		return;
 	SORT_BY(all, count, DOWN(struct rank_row, times.median), UP(struct rank_row, rank));
+	if (!count || !(all[0].times.median > 0))
+		return; /* other reports alone have no steps */
 	add_section(b, "Steps", "Wall time of counted steps, ms; the slowest rank first");
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count && i < RANK_LINES; i++) {
