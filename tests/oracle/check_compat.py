@@ -12,7 +12,6 @@ import glob
 import json
 import math
 import os
-import statistics
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -143,23 +142,6 @@ def queue(compare, rank, want, keys):
                 compare.near(f"{name} {key}", mine[key], value, 0, least=0.005)
 
 
-def queue_series(compare, rank):
-    """The last point of each stream's series is that of its summary, and all points are there."""
-    got = {}
-    for row in only_rows(rank, "hta_queue_length_time_series"):
-        got.setdefault(row["stream"], []).append(row)
-    for row in only_rows(rank, "hta_queue_length_summary"):
-        points = got.get(row["stream"], [])
-        compare.checks.same(f"queue series of stream {row['stream']} of {compare.label}",
-                            (len(points) + row["points_left_out"],
-                             sum(p["queue_length"] for p in points) if not row["points_left_out"]
-                             else row["sum"]), (row["count"], row["sum"]))
-        lengths = [p["queue_length"] for p in points]
-        if len(lengths) > 1 and not row["points_left_out"]:
-            compare.near(f"queue of stream {row['stream']} deviation", row["std"], statistics.stdev(lengths),
-                         0, 1e-8)
-
-
 # HTA has overlapping copies at one time in no order, and of what is left after them not quite nothing.
 REST = 1e-9
 
@@ -179,11 +161,6 @@ def bandwidth(compare, rank, view):
             for key, value in (("min", want[0]), ("max", want[-1])):
                 compare.near(f"bandwidth of {name}, {key}", mine[f"{key}_bytes_per_s"] / 1e9, value,
                              0, 1e-6, 1e-8)
-        series = [row["memory_bw_bytes_per_s"] for row in
-                  only_rows(rank, "hta_memory_bw_time_series") if row["name"] == name]
-        compare.checks.same(f"{compare.label} bandwidth of {name}, series",
-                            (len([v for v in series if v]), sum(series)),
-                            (mine["count"], mine["sum"]))
 
 
 def bandwidth_answer(compare, rank, answer, number, notes):
@@ -278,7 +255,6 @@ def check_rank(checks, binary, folder, answer, name, number, notes):
                                             answer["queue_length_summary"]["data"])
                    if pair[0] == number]
         queue(compare, rank, rows_of, keys)
-    queue_series(compare, rank)
     if not hip:
         bandwidth(compare, rank, hta_view.bandwidth(trace, kept))
     if not hip and answer.get("memory_bw_summary"):

@@ -9,6 +9,37 @@
 #include <stdio.h>
 #include <string.h>
 
+#define STATS_COLUMNS(X, unit, mean_type, type, combine)                                           \
+	X(STATS_COUNT, "count", "count", U64, SUM, "values")                                       \
+	X(STATS_MIN, "min" unit, "min", U64, MAX, "the least")                                     \
+	X(STATS_P25, "p25" unit, "25%", type, combine, "a quarter is less")                        \
+	X(STATS_P50, "p50" unit, "50%", type, combine, "the half is less")                         \
+	X(STATS_P75, "p75" unit, "75%", type, combine, "three quarters are less")                  \
+	X(STATS_MAX, "max" unit, "max", U64, MAX, "the most")                                      \
+	X(STATS_STD, "std" unit, "std", type, combine, "standard deviation of a sample")           \
+	X(STATS_MEAN, "mean" unit, "mean", mean_type, DERIVED, "sum / count")
+enum { STATS_COLUMNS(COLUMN_PLACE, "", U64, U64, MAX) STATS };
+/* The keys of all tables below ranks. */
+#define DEVICE_KEY(X)                                                                              \
+	X(HTA_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number in its process")
+#define STREAM_KEYS(X)                                                                             \
+	DEVICE_KEY(X) X(HTA_STREAM, "stream", "stream", U64, KEY, "its number on the device")
+enum { STREAM_KEYS(COLUMN_PLACE) HTA_STREAM_KEYS };
+
+struct slice { /* of one GPU; of one stream or one name */
+	struct hta_event *events;
+	size_t count;
+};
+struct hta { /* the state of the report */
+	struct hta_event *events;
+	size_t count, cap;
+	/* for what is computed of a slice: copies of its events, and twice as many of the others */
+	struct hta_event *copies;
+	struct hta_edge *edges;
+	struct hta_rate *rates;
+	uint64_t *values;
+};
+
 #define TIME_COLUMNS(X)                                                                            \
 	X(TIME_IDLE = HTA_STREAM, "idle_ns", "idle", U64, SUM, "no GPU event runs")                \
 	X(TIME_COMPUTE, "compute_ns", "compute", U64, SUM, "a computing kernel runs")              \
@@ -26,28 +57,20 @@
 	X(TIME_OVERLAP_PCT, "comp_comm_overlap_pct", "overlap %", F64, DERIVED,                    \
 	  "share; null without communication", .of = "comm")
 enum { TIME_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_time = {
-	.name = "hta_temporal_breakdown",
-	.under = &table_ranks,
-	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) TIME_COLUMNS(COLUMN_ROW)),
-};
+#define TIME_LIST(X) DEVICE_KEY(X) TIME_COLUMNS(X)
+static RANK_TABLE_TYPE(hta_temporal_breakdown, &table_ranks, TIME_LIST);
 
 #define IDLE_COLUMNS(X)                                                                            \
 	X(IDLE_CATEGORY = HTA_STREAM_KEYS, "category", "category", TEXT, KEY,                      \
 	  "host_wait: launched after the event before ended; kernel_wait: below 30 us; other")     \
 	X(IDLE_NS, "idle_ns", "idle", U64, SUM, "gaps of this category")
 #define IDLE_RATIO_COLUMN(X)                                                                       \
-	X(IDLE_RATIO = IDLE_STATS + HTA_STATS, "ratio", "%", F64, DERIVED, "share",                \
+	X(IDLE_RATIO = IDLE_STATS + STATS, "ratio", "%", F64, DERIVED, "share",                    \
 	  .of = "the stream's gaps")
 enum { IDLE_COLUMNS(COLUMN_PLACE) IDLE_STATS, IDLE_RATIO_COLUMN(COLUMN_PLACE) };
-static const struct table_type table_idle = {
-	.name = "hta_idle_time_breakdown",
-	.under = &table_ranks,
-	.columns = COLUMNS(RANK_COLUMNS,
-			   HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW) IDLE_COLUMNS(
-				   COLUMN_ROW) HTA_STATS_COLUMNS(COLUMN_ROW, "_ns", U64, U64, MAX)
-				   IDLE_RATIO_COLUMN(COLUMN_ROW)),
-};
+#define IDLE_LIST(X)                                                                               \
+	STREAM_KEYS(X) IDLE_COLUMNS(X) STATS_COLUMNS(X, "_ns", U64, U64, MAX) IDLE_RATIO_COLUMN(X)
+static RANK_TABLE_TYPE(hta_idle_time_breakdown, &table_ranks, IDLE_LIST);
 
 #define TYPE_COLUMNS(X)                                                                            \
 	X(TYPE_NAME = HTA_STREAM, "kernel_type", "kernel type", TEXT, KEY,                         \
@@ -55,26 +78,16 @@ static const struct table_type table_idle = {
 	X(TYPE_NS, "sum_ns", "sum", U64, SUM, "time")                                              \
 	X(TYPE_PCT, "percentage", "%", F64, DERIVED, "share", .of = "busy time")
 enum { TYPE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_types = {
-	.name = "hta_kernel_type_breakdown",
-	.under = &table_ranks,
-	.by = "sum_ns",
-	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) TYPE_COLUMNS(COLUMN_ROW)),
-};
+#define TYPE_LIST(X) DEVICE_KEY(X) TYPE_COLUMNS(X)
+static RANK_TABLE_TYPE(hta_kernel_type_breakdown, &table_ranks, TYPE_LIST, .by = "sum_ns");
 
 #define KERNEL_COLUMNS(X)                                                                          \
 	X(KERNEL_TYPE = HTA_STREAM, "kernel_type", "kernel type", TEXT, KEY, "of the three")       \
 	X(KERNEL_NAME, "name", "name", TEXT, KEY, "as in the file")                                \
 	X(KERNEL_NS, "sum_ns", "sum", U64, SUM, "time, overlaps twice")
 enum { KERNEL_COLUMNS(COLUMN_PLACE) KERNEL_STATS };
-static const struct table_type table_kernels = {
-	.name = "hta_kernel_breakdown",
-	.under = &table_ranks,
-	.by = "sum_ns",
-	.columns =
-		COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) KERNEL_COLUMNS(COLUMN_ROW)
-					      HTA_STATS_COLUMNS(COLUMN_ROW, "_ns", U64, U64, MAX)),
-};
+#define KERNEL_LIST(X) DEVICE_KEY(X) KERNEL_COLUMNS(X) STATS_COLUMNS(X, "_ns", U64, U64, MAX)
+static RANK_TABLE_TYPE(hta_kernel_breakdown, &table_ranks, KERNEL_LIST, .by = "sum_ns");
 
 #define QUEUE_COLUMNS(X)                                                                           \
 	X(QUEUE_SUM = HTA_STREAM_KEYS, "sum", NULL, U64, SUM, "of lengths")                        \
@@ -82,18 +95,9 @@ static const struct table_type table_kernels = {
 	X(QUEUE_P25, "p25_quarters", NULL, U64, MAX, "p25 times four")                             \
 	X(QUEUE_P50, "p50_quarters", NULL, U64, MAX, "p50 times four")                             \
 	X(QUEUE_P75, "p75_quarters", NULL, U64, MAX, "p75 times four")
-enum {
-	QUEUE_COLUMNS(COLUMN_PLACE) QUEUE_STATS,
-	HTA_LEFT_OUT_COLUMN(COLUMN_PLACE, QUEUE_LEFT_OUT = QUEUE_STATS + HTA_STATS)
-};
-static const struct table_type table_queue = {
-	.name = "hta_queue_length_summary",
-	.under = &table_ranks,
-	.columns = COLUMNS(RANK_COLUMNS,
-			   HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW) QUEUE_COLUMNS(
-				   COLUMN_ROW) HTA_STATS_COLUMNS(COLUMN_ROW, "", F64, F64, DERIVED)
-				   HTA_LEFT_OUT_COLUMN(COLUMN_ROW, )),
-};
+enum { QUEUE_COLUMNS(COLUMN_PLACE) QUEUE_STATS };
+#define QUEUE_LIST(X) STREAM_KEYS(X) QUEUE_COLUMNS(X) STATS_COLUMNS(X, "", F64, F64, DERIVED)
+static RANK_TABLE_TYPE(hta_queue_length_summary, &table_ranks, QUEUE_LIST);
 
 #define CALL_COLUMNS(X)                                                                            \
 	X(CALLS_COUNT = HTA_STREAM, "launches", "launches", U64, SUM,                              \
@@ -105,15 +109,20 @@ static const struct table_type table_queue = {
 	X(CALLS_CPU_OUT, "runtime_outliers", "calls > 50 us", U64, SUM, "calls")                   \
 	X(CALLS_DELAY_OUT, "delay_outliers", "delays > 100 us", U64, SUM, "launches")
 enum { CALL_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_calls = {
-	.name = "hta_cuda_kernel_launch_stats",
-	.under = &table_ranks,
-	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) CALL_COLUMNS(COLUMN_ROW)),
-};
+#define CALL_LIST(X) DEVICE_KEY(X) CALL_COLUMNS(X)
+static RANK_TABLE_TYPE(hta_cuda_kernel_launch_stats, &table_ranks, CALL_LIST);
+
+#define BANDWIDTH_COLUMNS(X)                                                                       \
+	X(BW_NAME = HTA_STREAM, "name", "name", TEXT, KEY, "Memset, or Memcpy and its direction")  \
+	X(BW_SUM, "sum", NULL, U64, SUM, "of the rates after each change, those of 0 aside")
+enum { BANDWIDTH_COLUMNS(COLUMN_PLACE) BW_STATS };
+#define BANDWIDTH_LIST(X)                                                                          \
+	DEVICE_KEY(X) BANDWIDTH_COLUMNS(X) STATS_COLUMNS(X, "_bytes_per_s", F64, U64, MAX)
+static RANK_TABLE_TYPE(hta_memory_bw_summary, &table_ranks, BANDWIDTH_LIST);
 
 /* ---- events ----------------------------------------------------------------------------- */
 
-enum { EVENTS_MAX = 1 << 21, QUEUE_POINTS = 1 << 17 };
+enum { EVENTS_MAX = 1 << 21 };
 enum { CPU_CUTOFF_NS = 50000, DELAY_CUTOFF_NS = 100000 /* as HTA has them */ };
 
 /* HTA's types; what it takes for none of them by its name is what it is here. */
@@ -125,6 +134,38 @@ static uint32_t class_of(struct accumulator *f, const struct event *e)
 	return !strncmp(name, "nccl", 4) || !strncmp(name, "hccl", 4) || strstr(name, "ncclKernel")
 		       ? HTA_COMM
 		       : HTA_COMPUTE;
+}
+
+#define RATE_MOST 1e15 /* no machine's */
+
+/* In GB/s; NAN: the file has none. */
+static double rate_recorded(const struct accumulator *f, const struct event *e)
+{
+	const struct arg_schema *schema = trace_get_schema(f->trace, e->schema);
+	double rate = NAN;
+
+	for (size_t i = 0; schema && e->args && i < schema->arg_count; i++) {
+		const struct attr *a = &schema->args[i];
+
+		if (strcmp(trace_text(f->trace, a->key, NULL), "bandwidth") != 0)
+			continue;
+		if (a->type == ATTR_F64)
+			memcpy(&rate, &e->args[i], sizeof(rate));
+		else if (a->type == ATTR_U64) /* JSON that has no fraction */
+			rate = (double)e->args[i];
+	}
+	return rate;
+}
+
+/* Bytes a second of a copy or fill: what the file says, else bytes / length. */
+static uint64_t rate_of(const struct accumulator *f, const struct event *e)
+{
+	uint64_t ns = e->end_ns - e->begin_ns;
+	double rate = rate_recorded(f, e) * 1e9;
+
+	if (!(rate >= 0 && rate < RATE_MOST))
+		rate = (double)e->bytes * 1e9 / (double)(ns ? ns : HTA_NO_LENGTH_NS);
+	return rate < RATE_MOST ? (uint64_t)llround(rate) : 0;
 }
 
 static enum status put_event(struct accumulator *f, const struct event *e, struct error *err)
@@ -154,7 +195,7 @@ static enum status put_event(struct accumulator *f, const struct event *e, struc
 		.has_launch = l != NULL,
 	};
 	if (to->class == HTA_MEMORY)
-		to->rate = hta_rate_of(f, e);
+		to->rate = rate_of(f, e);
 	s->count++;
 	if (!l)
 		return ST_OK;
@@ -176,7 +217,8 @@ static enum status hta_put(struct accumulator *f, const struct sorted_batch *w, 
 
 /* ---- end -------------------------------------------------------------------------------- */
 
-uint32_t hta_keys(struct accumulator *f, const struct hta_slice *of, union value *keys)
+/* The process; fills the device's key. */
+static uint32_t take_keys(const struct accumulator *f, const struct slice *of, union value *keys)
 {
 	struct sweep_gpu g = sweep_gpu(f->sweep, of->events[0].gpu);
 
@@ -198,7 +240,7 @@ static const char *type_text(unsigned mask, char out[80])
 	return out;
 }
 
-void hta_put_stats(union value *row, const struct hta_stats *s)
+static void put_stats(union value *row, const struct hta_stats *s)
 {
 	row[STATS_COUNT].u64 += s->count;
 	row[STATS_MIN].u64 = s->min;
@@ -208,16 +250,16 @@ void hta_put_stats(union value *row, const struct hta_stats *s)
 	row[STATS_STD].u64 = s->std == NO_U64 ? 0 : s->std;
 }
 
-static enum status end_time(struct accumulator *f, const struct hta_slice *gpu, struct error *err)
+static enum status end_time(struct accumulator *f, const struct slice *gpu, struct error *err)
 {
 	struct hta *s = f->state;
 	union value keys[TYPE_NAME + 1], *row;
-	uint32_t process = hta_keys(f, gpu, keys);
+	uint32_t process = take_keys(f, gpu, keys);
 	uint64_t mixes[HTA_MIXES];
 	char text[80];
 
 	hta_mixes(gpu->events, gpu->count, s->edges, mixes);
-	TRY(acc_row(f, table_time.name, process, keys, &row, err));
+	TRY(acc_row(f, "hta_temporal_breakdown", process, keys, &row, err));
 	for (unsigned mask = 0; mask < HTA_MIXES; mask++) {
 		unsigned at = !mask                ? TIME_IDLE
 			      : mask & HTA_COMPUTE ? TIME_COMPUTE
@@ -232,18 +274,18 @@ static enum status end_time(struct accumulator *f, const struct hta_slice *gpu, 
 		if (!mixes[mask])
 			continue;
 		keys[TYPE_NAME].text = type_text(mask, text);
-		TRY(acc_row(f, table_types.name, process, keys, &row, err));
+		TRY(acc_row(f, "hta_kernel_type_breakdown", process, keys, &row, err));
 		row[TYPE_NS].u64 += mixes[mask];
 	}
 	return ST_OK;
 }
 
-static enum status end_calls(struct accumulator *f, const struct hta_slice *gpu, struct error *err)
+static enum status end_calls(struct accumulator *f, const struct slice *gpu, struct error *err)
 {
 	union value keys[RANK_KEYS + 1], *row;
-	uint32_t process = hta_keys(f, gpu, keys);
+	uint32_t process = take_keys(f, gpu, keys);
 
-	TRY(acc_row(f, table_calls.name, process, keys, &row, err));
+	TRY(acc_row(f, "hta_cuda_kernel_launch_stats", process, keys, &row, err));
 	for (size_t i = 0; i < gpu->count; i++) {
 		const struct hta_event *e = &gpu->events[i];
 		uint64_t cpu_ns = e->launch_end_ns - e->launch_begin_ns;
@@ -281,14 +323,14 @@ static size_t without_nodes(struct hta_event *events, size_t count)
 	return kept;
 }
 
-static enum status end_stream(struct accumulator *f, const struct hta_slice *of, struct error *err)
+static enum status end_stream(struct accumulator *f, const struct slice *of, struct error *err)
 {
 	static const char *const words[] = { "host_wait", "kernel_wait", "other" };
 	struct hta *s = f->state;
 	union value keys[IDLE_CATEGORY + 1], *row;
-	uint32_t process = hta_keys(f, of, keys);
+	uint32_t process = take_keys(f, of, keys);
 	struct hta_stats stats;
-	size_t points, left;
+	size_t points;
 	unsigned kind;
 
 	keys[HTA_STREAM].u64 = of->events[0].stream;
@@ -299,20 +341,17 @@ static enum status end_stream(struct accumulator *f, const struct hta_slice *of,
 			continue;
 		stats = hta_describe(s->values, count);
 		keys[IDLE_CATEGORY].text = words[kind];
-		TRY(acc_row(f, table_idle.name, process, keys, &row, err));
+		TRY(acc_row(f, "hta_idle_time_breakdown", process, keys, &row, err));
 		row[IDLE_NS].u64 += stats.sum;
-		hta_put_stats(row + IDLE_STATS, &stats);
+		put_stats(row + IDLE_STATS, &stats);
 	}
 	points = hta_queue(of->events, without_nodes(of->events, of->count), s->edges, s->values);
-	left = s->points_left;
-	TRY(hta_put_queue(f, of, s->edges, s->values, points, &s->points_left, err));
 	stats = hta_describe(s->values, points);
 	if (!stats.count)
 		return ST_OK;
-	TRY(acc_row(f, table_queue.name, process, keys, &row, err));
+	TRY(acc_row(f, "hta_queue_length_summary", process, keys, &row, err));
 	row[QUEUE_SUM].u64 += stats.sum;
-	row[QUEUE_LEFT_OUT].u64 += points - (left - s->points_left);
-	hta_put_stats(row + QUEUE_STATS, &stats);
+	put_stats(row + QUEUE_STATS, &stats);
 	for (size_t i = 0; i < points; i++)
 		row[QUEUE_SQUARES].u64 += s->values[i] * s->values[i];
 	/* Lengths are small whole numbers: these are not rounded. */
@@ -324,11 +363,11 @@ static enum status end_stream(struct accumulator *f, const struct hta_slice *of,
 	return ST_OK;
 }
 
-static enum status end_name(struct accumulator *f, const struct hta_slice *of, struct error *err)
+static enum status end_name(struct accumulator *f, const struct slice *of, struct error *err)
 {
 	struct hta *s = f->state;
 	union value keys[KERNEL_NAME + 1], *row;
-	uint32_t process = hta_keys(f, of, keys);
+	uint32_t process = take_keys(f, of, keys);
 	char text[80];
 
 	for (size_t i = 0; i < of->count; i++)
@@ -336,14 +375,74 @@ static enum status end_name(struct accumulator *f, const struct hta_slice *of, s
 	struct hta_stats stats = hta_describe(s->values, of->count);
 	keys[KERNEL_TYPE].text = type_text(of->events[0].class, text);
 	keys[KERNEL_NAME].text = trace_text(f->trace, of->events[0].name, NULL);
-	TRY(acc_row(f, table_kernels.name, process, keys, &row, err));
+	TRY(acc_row(f, "hta_kernel_breakdown", process, keys, &row, err));
 	row[KERNEL_NS].u64 += stats.sum;
-	hta_put_stats(row + KERNEL_STATS, &stats);
+	put_stats(row + KERNEL_STATS, &stats);
 	return ST_OK;
 }
 
-typedef enum status (*end_slice)(struct accumulator *f, const struct hta_slice *of,
-				 struct error *err);
+enum { NAMES_MOST = 16, NAME_BYTES = 16 };
+
+/* HTA's word for a copy: the first eleven letters of its name say the direction. */
+static void name_of(const struct accumulator *f, const struct hta_event *e, char out[NAME_BYTES])
+{
+	const char *name = trace_text(f->trace, e->name, NULL);
+
+	if (!strncmp(name, "Memset", 6))
+		snprintf(out, NAME_BYTES, "Memset");
+	else if (!strncmp(name, "Memcpy", 6))
+		snprintf(out, NAME_BYTES, "%.11s", name);
+	else
+		snprintf(out, NAME_BYTES, "Memcpy Unknown");
+}
+
+/* Of a GPU: the copies of each direction together. */
+static enum status end_rates(struct accumulator *f, const struct slice *gpu, struct error *err)
+{
+	struct hta *s = f->state;
+	char names[NAMES_MOST][NAME_BYTES], name[NAME_BYTES];
+	size_t count = 0, k;
+
+	for (size_t i = 0; i < gpu->count; i++) {
+		if (gpu->events[i].class != HTA_MEMORY)
+			continue;
+		name_of(f, &gpu->events[i], name);
+		for (k = 0; k < count && strcmp(names[k], name) != 0; k++)
+			;
+		if (k == count && count < NAMES_MOST)
+			memcpy(names[count++], name, NAME_BYTES);
+	}
+	for (k = 0; k < count; k++) {
+		struct slice of = { s->copies, 0 };
+
+		for (size_t i = 0; i < gpu->count; i++) {
+			if (gpu->events[i].class != HTA_MEMORY)
+				continue;
+			name_of(f, &gpu->events[i], name);
+			if (!strcmp(names[k], name))
+				of.events[of.count++] = gpu->events[i];
+		}
+		union value keys[BW_NAME + 1], *row;
+		uint32_t process = take_keys(f, &of, keys);
+		size_t points = hta_rates(of.events, of.count, s->rates), some = 0;
+		keys[BW_NAME].text = names[k];
+		for (size_t i = 0; i < points; i++) {
+			uint64_t value = (uint64_t)s->rates[i].change;
+
+			if (value)
+				s->values[some++] = value;
+		}
+		if (!some)
+			continue;
+		struct hta_stats stats = hta_describe(s->values, some);
+		TRY(acc_row(f, "hta_memory_bw_summary", process, keys, &row, err));
+		row[BW_SUM].u64 += stats.sum;
+		put_stats(row + BW_STATS, &stats);
+	}
+	return ST_OK;
+}
+
+typedef enum status (*end_slice)(struct accumulator *f, const struct slice *of, struct error *err);
 
 /* `parts`: how much of the order makes a slice: 1 the GPU, 2 and the stream, 3 and the name. */
 static bool same(const struct hta_event *a, const struct hta_event *b, unsigned parts)
@@ -364,7 +463,7 @@ static enum status each(struct accumulator *f, unsigned parts, end_slice end, st
 		for (last = first + 1; last < s->count; last++)
 			if (!same(&s->events[first], &s->events[last], parts))
 				break;
-		TRY(end(f, &(struct hta_slice){ s->events + first, last - first }, err));
+		TRY(end(f, &(struct slice){ s->events + first, last - first }, err));
 	}
 	return ST_OK;
 }
@@ -379,7 +478,6 @@ static enum status hta_end(struct accumulator *f, struct error *err)
 	TRY(vec_new(&s->edges, 2 * s->count, err));
 	TRY(vec_new(&s->rates, 2 * s->count, err));
 	TRY(vec_new(&s->values, 2 * s->count, err));
-	s->points_left = QUEUE_POINTS;
 	SORT_BY(s->events, s->count, UP(struct hta_event, gpu), UP(struct hta_event, name),
 		UP(struct hta_event, class), UP(struct hta_event, begin_ns),
 		UP(struct hta_event, order));
@@ -388,7 +486,7 @@ static enum status hta_end(struct accumulator *f, struct error *err)
 		UP(struct hta_event, begin_ns), UP(struct hta_event, order));
 	TRY(each(f, 1, end_time, err));
 	TRY(each(f, 1, end_calls, err));
-	TRY(each(f, 1, hta_put_rates, err));
+	TRY(each(f, 1, end_rates, err));
 	return each(f, 2, end_stream, err); /* the last: it drops nodes */
 }
 
@@ -415,7 +513,7 @@ static void finish_means(struct tables *all, const char *name, size_t sum, size_
 
 static enum status hta_finish(struct tables *all, struct error *err)
 {
-	struct table *t = tables_find(all, table_time.name);
+	struct table *t = tables_find(all, "hta_temporal_breakdown");
 
 	(void)err;
 	for (size_t i = 0; i < table_count(t); i++) {
@@ -429,10 +527,10 @@ static enum status hta_finish(struct tables *all, struct error *err)
 			row[TIME_COMM].u64 ? percent_of(row[TIME_OVERLAP].u64, row[TIME_COMM].u64)
 					   : NAN;
 	}
-	finish_means(all, table_idle.name, IDLE_NS, IDLE_STATS, true);
-	finish_means(all, table_kernels.name, KERNEL_NS, KERNEL_STATS, true);
-	finish_means(all, table_queue.name, QUEUE_SUM, QUEUE_STATS, false);
-	struct table *queue = tables_find(all, table_queue.name);
+	finish_means(all, "hta_idle_time_breakdown", IDLE_NS, IDLE_STATS, true);
+	finish_means(all, "hta_kernel_breakdown", KERNEL_NS, KERNEL_STATS, true);
+	finish_means(all, "hta_queue_length_summary", QUEUE_SUM, QUEUE_STATS, false);
+	struct table *queue = tables_find(all, "hta_queue_length_summary");
 	for (size_t i = 0; i < table_count(queue); i++) {
 		union value *row = table_at(queue, i);
 		double n = (double)row[QUEUE_STATS + STATS_COUNT].u64;
@@ -443,18 +541,19 @@ static enum status hta_finish(struct tables *all, struct error *err)
 			row[QUEUE_STATS + STATS_P25 + k].f64 = (double)row[QUEUE_P25 + k].u64 / 4;
 		row[QUEUE_STATS + STATS_STD].f64 = n < 2 ? NAN : sqrt(fmax(squares, 0) / (n - 1));
 	}
-	finish_means(all, table_hta_rates.name, BW_SUM, BW_STATS, false);
-	finish_shares(all, table_idle.name, IDLE_CATEGORY, IDLE_NS, IDLE_RATIO);
-	finish_shares(all, table_types.name, TYPE_NAME, TYPE_NS, TYPE_PCT);
+	finish_means(all, "hta_memory_bw_summary", BW_SUM, BW_STATS, false);
+	finish_shares(all, "hta_idle_time_breakdown", IDLE_CATEGORY, IDLE_NS, IDLE_RATIO);
+	finish_shares(all, "hta_kernel_type_breakdown", TYPE_NAME, TYPE_NS, TYPE_PCT);
 	return ST_OK;
 }
 
 const struct report_type report_compat_hta = {
 	.name = "hta",
 	.help = "the figures of Holistic Trace Analysis, by its definitions",
-	.tables = TABLES(&table_time, &table_idle, &table_types, &table_kernels, &table_queue,
-			 &table_calls, &table_hta_rates, &table_hta_queue_series,
-			 &table_hta_rate_series),
+	.tables = TABLES(&table_hta_temporal_breakdown, &table_hta_idle_time_breakdown,
+			 &table_hta_kernel_type_breakdown, &table_hta_kernel_breakdown,
+			 &table_hta_queue_length_summary, &table_hta_cuda_kernel_launch_stats,
+			 &table_hta_memory_bw_summary),
 	.state_size = sizeof(struct hta),
 	.owned = OWNED(offsetof(struct hta, events), offsetof(struct hta, copies),
 		       offsetof(struct hta, edges), offsetof(struct hta, rates),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/hta/hta.h"
 
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <math.h>
@@ -109,5 +110,24 @@ size_t hta_queue(const struct hta_event *events, size_t count, struct hta_edge *
 		length += edges[i].step;
 		lengths[i] = length > 0 ? (uint64_t)length : 0;
 	}
+	return points;
+}
+
+size_t hta_rates(const struct hta_event *events, size_t count, struct hta_rate *rates)
+{
+	size_t points = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t ns = events[i].end_ns - events[i].begin_ns;
+		int64_t rate = (int64_t)events[i].rate;
+
+		ns = ns ? ns : HTA_NO_LENGTH_NS;
+		rates[points++] = (struct hta_rate){ events[i].begin_ns, rate };
+		rates[points++] = (struct hta_rate){ events[i].begin_ns + ns, -rate };
+	}
+	/* what ends comes first */
+	SORT_BY(rates, points, UP(struct hta_rate, at_ns), UP(struct hta_rate, change));
+	for (size_t i = 1; i < points; i++)
+		rates[i].change += rates[i - 1].change;
 	return points;
 }
