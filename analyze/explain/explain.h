@@ -31,10 +31,11 @@ struct figure {
 
 /* All that `asked` names; `tables` NULL: no input, so only the default phases are found. */
 size_t figures_find(const char *asked, struct tables *tables, struct figure out[FIGURES_MAX]);
-/* ST_USAGE: a sentence with the nearest names. */
+/* ST_USAGE: a sentence with the nearest name. */
 enum status figure_unknown(const char *asked, struct error *err);
-/* Every name that figures_find() knows without an input, by index; NULL past the last. */
-const char *figure_name(size_t index);
+/* Calls `visit` for every name that figures_find() knows without an input. */
+typedef void visit_figure(void *self, const struct figure *f, const char *name);
+void figures_visit(visit_figure *visit, void *self);
 
 /* Into *selection: what report_evidence calls the events behind it; false: there are none. */
 bool figure_selection(const struct figure *f, char selection[FIGURE_NAME]);

@@ -4,6 +4,7 @@
 
 #include "analyze/report/check/check.h"
 #include "analyze/report/report_list.h"
+#include "schemas/base/option.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -23,9 +24,7 @@ const char *figure_check(const char *name)
 
 /* ---- everything that has a name --------------------------------------------------------- */
 
-typedef void visit_figure(void *self, const struct figure *f, const char *name);
-
-static void visit_all(visit_figure *visit, void *self)
+void figures_visit(visit_figure *visit, void *self)
 {
 	static const struct rule *const rules[] = { rules_gpu, rules_host, rules_ranks, rules_cpu,
 						    rules_health };
@@ -52,27 +51,6 @@ static void visit_all(visit_figure *visit, void *self)
 			visit(self, &(struct figure){ .type = FIGURE_RULE, .rule = r }, r->name);
 	for (size_t i = 0; i < CHECKS; i++)
 		visit(self, &(struct figure){ .type = FIGURE_CHECK }, check_types[i].name);
-}
-
-struct counted {
-	size_t left;
-	const char *name;
-};
-
-static void count_down(void *self, const struct figure *f, const char *name)
-{
-	struct counted *c = self;
-
-	if (!c->left--)
-		c->name = name;
-}
-
-const char *figure_name(size_t index)
-{
-	struct counted c = { .left = index };
-
-	visit_all(count_down, &c);
-	return c.name;
 }
 
 /* ---- matching --------------------------------------------------------------------------- */
@@ -148,7 +126,7 @@ static void search_for(struct search *s, const char *asked, unsigned types)
 {
 	s->asked = asked;
 	s->types = types;
-	visit_all(match, s);
+	figures_visit(match, s);
 }
 
 /* A phase of the input that is not one of the defaults. */
@@ -208,76 +186,19 @@ size_t figures_find(const char *text, struct tables *tables, struct figure out[F
 	return s.count;
 }
 
-/* ---- the nearest names ------------------------------------------------------------------ */
-
-/* Letters to change, add or take away; at most 64 of each. */
-static size_t distance(const char *a, const char *b)
+static void try_similar(void *self, const struct figure *f, const char *name)
 {
-	size_t row[65], n = strnlen(b, 64);
-
-	for (size_t k = 0; k <= n; k++)
-		row[k] = k;
-	for (size_t i = 0; i < 64 && a[i]; i++) {
-		size_t corner = row[0]++;
-		for (size_t k = 1; k <= n; k++) {
-			size_t up = row[k];
-			row[k] = corner + (a[i] != b[k - 1]);
-			if (up + 1 < row[k])
-				row[k] = up + 1;
-			if (row[k - 1] + 1 < row[k])
-				row[k] = row[k - 1] + 1;
-			corner = up;
-		}
-	}
-	return row[n];
-}
-
-/* A beginning of the name may have been meant. */
-static size_t distance_to(const char *asked, const char *name)
-{
-	char begin[FIGURE_NAME];
-	size_t whole = distance(asked, name);
-
-	snprintf(begin, sizeof(begin), "%.*s", (int)strlen(asked) + 1, name);
-	size_t part = distance(asked, begin);
-	if (strlen(asked) > 2 && strstr(name, asked))
-		return 0;
-	return 1 + (whole < part + 1 ? whole : part + 1);
-}
-
-enum { NEAREST = 3 };
-struct nearest { /* names, the nearest first */
-	const char *asked, *names[NEAREST];
-	size_t distances[NEAREST];
-};
-
-static void keep_nearest(void *self, const struct figure *f, const char *name)
-{
-	struct nearest *n = self;
-	size_t how_far = distance_to(n->asked, name), i;
-
-	for (i = 0; i < NEAREST; i++)
-		if (n->names[i] && !strcmp(n->names[i], name))
-			return;
-	for (i = NEAREST; i && (!n->names[i - 1] || n->distances[i - 1] > how_far); i--)
-		if (i < NEAREST) {
-			n->names[i] = n->names[i - 1];
-			n->distances[i] = n->distances[i - 1];
-		}
-	if (i == NEAREST)
-		return;
-	n->names[i] = name;
-	n->distances[i] = how_far;
+	similar_try(self, name);
 }
 
 enum status figure_unknown(const char *text, struct error *err)
 {
 	char asked[FIGURE_NAME];
-	struct nearest n = { .asked = asked };
+	struct similar s = { .name = asked };
 
 	plain_text(text, asked);
-	visit_all(keep_nearest, &n);
-	return fail(err, ST_USAGE, NOWHERE,
-		    "--explain %.40s: no such figure; near: %.40s, %.40s, %.40s", text, n.names[0],
-		    n.names[1], n.names[2]);
+	s.len = strlen(asked);
+	figures_visit(try_similar, &s);
+	return fail(err, ST_USAGE, NOWHERE, "--explain %.40s: no such figure%s%.40s%s", text,
+		    s.best ? "; did you mean " : "", s.best ? s.best : "", s.best ? "?" : "");
 }

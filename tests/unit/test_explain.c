@@ -6,32 +6,42 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Every name that is offered is found, and its page is no wider than a terminal. */
-void test_explain_names(void)
+struct pages {
+	size_t count, unknown, empty, wide;
+};
+
+static void explain_one(void *self, const struct figure *of, const char *name)
 {
 	struct figure figures[FIGURES_MAX];
 	struct format_request how = { .width = 100, .is_utf8 = true };
 	struct error err = { 0 };
-	const char *name, *line;
-	size_t i, count, unknown = 0, empty = 0, wide = 0;
+	struct pages *p = self;
+	size_t count = figures_find(name, NULL, figures);
 	struct buf page;
 
-	for (i = 0; (name = figure_name(i)); i++) {
-		count = figures_find(name, NULL, figures);
-		unknown += count == 0;
-		buf_init(&page, 1 << 20);
-		CHECK_OK(explain_put(figures, count, NULL, &how, &page, &err), &err);
-		empty += !strstr(buf_text(&page), "DEFINITIONS.md, section ");
-		for (line = buf_text(&page); line && *line; line = strchr(line, '\n')) {
-			line += *line == '\n';
-			wide += strcspn(line, "\n") > 100 && !memchr(line, '\xe2', 100);
-		}
-		buf_release(&page);
+	(void)of;
+	p->count++;
+	p->unknown += count == 0;
+	buf_init(&page, 1 << 20);
+	CHECK_OK(explain_put(figures, count, NULL, &how, &page, &err), &err);
+	p->empty += !strstr(buf_text(&page), "DEFINITIONS.md, section ");
+	for (const char *line = buf_text(&page); line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		p->wide += strcspn(line, "\n") > 100 && !memchr(line, '\xe2', 100);
 	}
-	CHECK(i > 300);
-	CHECK_U64(unknown, 0);
-	CHECK_U64(empty, 0);
-	CHECK_U64(wide, 0);
+	buf_release(&page);
+}
+
+/* Every name that is offered is found, and its page is no wider than a terminal. */
+void test_explain_names(void)
+{
+	struct pages p = { 0 };
+
+	figures_visit(explain_one, &p);
+	CHECK(p.count > 300);
+	CHECK_U64(p.unknown, 0);
+	CHECK_U64(p.empty, 0);
+	CHECK_U64(p.wide, 0);
 }
 
 static bool has(const char *asked, enum figure_type type, const char *table)
