@@ -134,6 +134,7 @@ extern const struct table_type table_ranks;
 /*
  * The table `id` below the one at `above`, with RANK_COLUMNS and those of an X list; what else it
  * is follows.  RANK_TABLE also makes the places of its cells, where they are not those of a header.
+ * TABLE_TYPE and TABLE are of tables that stand at the top, without RANK_COLUMNS.
  */
 #define RANK_TABLE_TYPE(id, above, LIST, ...)                                                      \
 	const struct table_type table_##id = { .name = #id,                                        \
@@ -142,6 +143,13 @@ extern const struct table_type table_ranks;
 					       __VA_ARGS__ }
 #define RANK_TABLE(id, above, LIST, ...)                                                           \
 	RANK_TABLE_TYPE(id, above, LIST, __VA_ARGS__);                                             \
+	enum { LIST(COLUMN_PLACE) }
+#define TABLE_TYPE(id, LIST, ...)                                                                  \
+	const struct table_type table_##id = { .name = #id,                                        \
+					       .columns = COLUMNS(LIST(COLUMN_ROW)),               \
+					       __VA_ARGS__ }
+#define TABLE(id, LIST, ...)                                                                       \
+	TABLE_TYPE(id, LIST, __VA_ARGS__);                                                         \
 	enum { LIST(COLUMN_PLACE) }
 
 /* Whether the user asked for the rank of a process. */

@@ -120,13 +120,7 @@ enum status runs_find(struct runs *out, const struct engine_result *r, struct er
 	X(RUN_INPUTS, "inputs", "inputs", U64, SUM, "how many are of it")                          \
 	X(RUN_PATH, "path", "first input", TEXT, MAX, "that begins first")                         \
 	X(RUN_ANALYSED, "analysed", "analysed", BOOL, MAX, "all other tables are of it")
-enum { RUN_COLUMNS(COLUMN_PLACE) };
-const struct table_type table_runs = {
-	.name = "runs",
-	.null_texts = "run_id",
-	.is_seldom = true,
-	.columns = COLUMNS(RUN_COLUMNS(COLUMN_ROW)),
-};
+TABLE(runs, RUN_COLUMNS, .null_texts = "run_id", .is_seldom = true);
 
 enum status runs_put(const struct runs *r, size_t number, struct tables *tables, struct error *err)
 {

@@ -26,13 +26,7 @@
 	X(PLACE_NS, "ns", NULL, U64, SUM, "of the GPU")                                            \
 	X(PLACE_FIRST, "first", NULL, TEXT, MIN, "the place with its numbers, the first by bytes") \
 	X(PLACE_LAST, "last", NULL, TEXT, MAX, "the same, the last")
-enum { PLACE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_places = {
-	.name = "places",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, PLACE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(places, &table_ranks, PLACE_COLUMNS, .nest = NEST_NEVER);
 
 #define IDLE_PREFIX "idle_causes." /* as figures of rules are called */
 enum { PLACE_TEXT = 400, PLACE_NAME_TEXT = 240 };

@@ -46,13 +46,7 @@ enum {
 	X(FINDING_WHERE, "where", "where", TEXT, MAX,                                              \
 	  "its places in the model with most of the time; empty: none is known")                   \
 	X(FINDING_BRIEF, "brief", NULL, TEXT, DERIVED, "the evidence in a few words")
-enum { FINDING_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_findings = {
-	.name = "findings",
-	.null_texts = "edits",
-	.is_finished = true,
-	.columns = COLUMNS(FINDING_COLUMNS(COLUMN_ROW)),
-};
+static TABLE(findings, FINDING_COLUMNS, .null_texts = "edits", .is_finished = true);
 
 #define WORK_COLUMNS(X)                                                                            \
 	X(WORK_PHASE = RANK_KEYS, "phase", NULL, TEXT, KEY, "in which they were launched")         \
@@ -62,13 +56,7 @@ static const struct table_type table_findings = {
 	X(WORK_SHORT, "short_count", NULL, U64, SUM,                                               \
 	  "shorter than 10 us, communication than 50 us")                                          \
 	X(WORK_SHORT_NS, "short_ns", NULL, U64, SUM, "their time")
-enum { WORK_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_work = {
-	.name = "work",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, WORK_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(work, &table_ranks, WORK_COLUMNS, .nest = NEST_NEVER);
 
 #define GAP_COLUMNS(X)                                                                             \
 	X(GAP_CAUSE = RANK_KEYS, "cause", NULL, TEXT, KEY, "as in idle_causes")                    \
@@ -79,14 +67,7 @@ static const struct table_type table_work = {
 	  "zero: of filling with zeros; search: of unused parameters; long: of a call over 1 ms")  \
 	X(GAP_NS, "ns", NULL, U64, SUM, "not busy")                                                \
 	X(GAP_COUNT, "count", NULL, U64, SUM, "idle segments")
-enum { GAP_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_gaps = {
-	.name = "gaps",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.null_texts = "phase",
-	.columns = COLUMNS(RANK_COLUMNS, GAP_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(gaps, &table_ranks, GAP_COLUMNS, .nest = NEST_NEVER, .null_texts = "phase");
 
 /* ---- fold ------------------------------------------------------------------------------- */
 

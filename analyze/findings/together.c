@@ -43,14 +43,7 @@ enum status found_replay(const struct facts *f, struct found *all, size_t count,
 	X(TOGETHER_STEP, "step_ns", NULL, U64, MAX, "the median step with all of these edits")     \
 	X(TOGETHER_NEXT, "next", NULL, TEXT, MAX,                                                  \
 	  "the family that would save most then; null: none saves 1 %")
-enum { TOGETHER_COLUMNS(COLUMN_PLACE) };
-const struct table_type table_together = {
-	.name = "together",
-	.nest = NEST_OBJECT,
-	.null_texts = "next",
-	.is_finished = true,
-	.columns = COLUMNS(TOGETHER_COLUMNS(COLUMN_ROW)),
-};
+TABLE(together, TOGETHER_COLUMNS, .nest = NEST_OBJECT, .null_texts = "next", .is_finished = true);
 enum { TOGETHER_MOST = 3 };
 
 /* Of the sets of edits, each with `before` in front, the one with the shortest step; `count`: none

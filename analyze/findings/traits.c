@@ -12,13 +12,7 @@ enum { TRAIT_WORD = RANK_KEYS, TRAIT_THERE };
 #define TRAITS_COLUMNS(X)                                                                          \
 	X(TRAITS_TRAIT = RANK_KEYS, "trait", NULL, TEXT, KEY, "what the names of the input show")  \
 	X(TRAITS_THERE, "there", NULL, BOOL, MAX, "that they do")
-enum { TRAITS_COLUMNS(COLUMN_PLACE) };
-const struct table_type table_traits = {
-	.name = "traits",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, TRAITS_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE(traits, &table_ranks, TRAITS_COLUMNS, .nest = NEST_NEVER);
 
 static const char *trait_word(enum trait trait)
 {

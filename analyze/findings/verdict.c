@@ -20,14 +20,8 @@
 	X(VERDICT_MORE, "more", NULL, TEXT, MAX, "the next; null: nothing")                        \
 	X(VERDICT_ALSO, "also", NULL, TEXT, MAX,                                                   \
 	  "a family that would save nearly as much; null: none")
-enum { VERDICT_COLUMNS(COLUMN_PLACE) };
-const struct table_type table_verdict = {
-	.name = "verdict",
-	.nest = NEST_OBJECT,
-	.null_texts = "more also",
-	.is_finished = true,
-	.columns = COLUMNS(VERDICT_COLUMNS(COLUMN_ROW)),
-};
+TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also",
+      .is_finished = true);
 
 #define MORE_SHARE 0.1 /* of the window: a saving of which a second sentence tells */
 
@@ -37,14 +31,7 @@ const struct table_type table_verdict = {
 	  "of a step; of COMPUTE a third of its time: what would be saved at most")                \
 	X(FAMILY_SAVES, "saves_ns", NULL, U64, MAX, "that, but no more than the replay says")      \
 	X(FAMILY_EDITS, "edits", NULL, TEXT, MAX, "as in --what-if; empty: it is not replayed")
-enum { FAMILY_COLUMNS(COLUMN_PLACE) };
-const struct table_type table_families = {
-	.name = "families",
-	.by = "saves_ns",
-	.is_finished = true,
-	.is_seldom = true,
-	.columns = COLUMNS(FAMILY_COLUMNS(COLUMN_ROW)),
-};
+TABLE(families, FAMILY_COLUMNS, .by = "saves_ns", .is_finished = true, .is_seldom = true);
 
 static enum status put_families(const struct facts *f, const struct savings *s, struct error *err)
 {

@@ -16,12 +16,7 @@
 	  "bytes after the last whole block or event")                                             \
 	X(INPUT_SYNTHETIC, "synthetic", NULL, BOOL, MAX, "made by a generator")                    \
 	X(INPUT_ERROR, "error", NULL, TEXT, MAX, "why it could not be read to its end")
-enum { INPUT_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_inputs = {
-	.name = "inputs",
-	.null_texts = "format error",
-	.columns = COLUMNS(INPUT_COLUMNS(COLUMN_ROW)),
-};
+static TABLE(inputs, INPUT_COLUMNS, .null_texts = "format error");
 
 #define OF_RANK_COLUMNS(X)                                                                         \
 	X(RANK_WORLD = RANK_KEYS, "world_size", "of", U64, MAX,                                    \

@@ -42,15 +42,8 @@ enum { OOMS_MOST = 64, SENTENCE = 320 };
 	X(SNAP_FREE_BLOCKS, "free_blocks", NULL, U64, SUM, "free blocks")                          \
 	X(SNAP_FRAGMENTS, "fragmented_pct", "fragm. %", F64, DERIVED,                              \
 	  "free bytes that are not in the largest free block", .of = "free bytes")
-enum { SNAPSHOT_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_snapshot = {
-	.name = "snapshot",
-	.under = &table_ranks,
-	.by = "reserved_bytes",
-	.null_texts = "pool",
-	.is_seldom = true,
-	.columns = COLUMNS(RANK_COLUMNS, SNAPSHOT_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(snapshot, &table_ranks, SNAPSHOT_COLUMNS, .by = "reserved_bytes",
+		  .null_texts = "pool", .is_seldom = true);
 
 #define OOM_COLUMNS(X)                                                                             \
 	X(OOM_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number")                \
@@ -85,15 +78,8 @@ static const struct table_type table_ooms = {
 	X(HELD_BYTES, "bytes", "bytes", U64, SUM, "of these")                                      \
 	X(HELD_LONGEST, "longest_ns", "longest", U64, MAX, "from given up to free, or to the end") \
 	X(HELD_STILL, "at_the_end_bytes", "at the end", U64, SUM, "of those that never were free")
-enum { HELD_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_held = {
-	.name = "held",
-	.under = &table_ranks,
-	.by = "bytes",
-	.null_texts = "where",
-	.is_seldom = true,
-	.columns = COLUMNS(RANK_COLUMNS, HELD_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(held, &table_ranks, HELD_COLUMNS, .by = "bytes", .null_texts = "where",
+		  .is_seldom = true);
 
 struct block {
 	uint64_t bytes, asked_ns; /* when it was given up; 0: it was not */

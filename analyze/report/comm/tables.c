@@ -2,21 +2,12 @@
 /* What is found over all ranks: communicators, waits, stragglers. */
 #include "analyze/report/comm/comm.h"
 
-const struct table_type table_groups = {
-	.name = "groups",
-	.member = "communicators",
-	.null_texts = "index unmatched_because",
-	.is_finished = true,
-	.columns = COLUMNS(GROUPS_COLUMNS(COLUMN_ROW)),
-};
+TABLE_TYPE(groups, GROUPS_COLUMNS, .member = "communicators",
+	   .null_texts = "index unmatched_because", .is_finished = true);
 
 RANK_TABLE_TYPE(waits, &table_ranks, WAITS_COLUMNS, .nest = NEST_OBJECT, .by = "made_wait_ns",
 		.is_finished = true);
 
-const struct table_type table_stragglers = {
-	.name = "stragglers",
-	.is_finished = true,
-	.columns = COLUMNS(STRAGGLER_COLUMNS(COLUMN_ROW)),
-};
+TABLE_TYPE(stragglers, STRAGGLER_COLUMNS, .is_finished = true);
 
 RANK_TABLE_TYPE(waits_for, &table_ranks, PAIR_COLUMNS, .by = "wait_ns", .is_finished = true);

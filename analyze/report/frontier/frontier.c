@@ -314,11 +314,7 @@ const struct table_type table_frontier = {
 	.columns = COLUMNS(CULPRIT_COLUMNS(COLUMN_ROW) FRONTIER_COLUMNS(COLUMN_ROW)),
 };
 
-const struct table_type table_frontier_steps = {
-	.name = "frontier_steps",
-	.is_finished = true,
-	.columns = COLUMNS(FRONTIER_STEP_COLUMNS(COLUMN_ROW)),
-};
+TABLE_TYPE(frontier_steps, FRONTIER_STEP_COLUMNS, .is_finished = true);
 
 const struct table_type table_frontier_parts = {
 	.name = "frontier_pieces",
@@ -331,9 +327,4 @@ const struct table_type table_frontier_parts = {
 				   FRONTIER_PART_COLUMNS(COLUMN_ROW)),
 };
 
-const struct table_type table_frontier_total = {
-	.name = "frontier_total",
-	.nest = NEST_OBJECT,
-	.is_finished = true,
-	.columns = COLUMNS(FRONTIER_TOTAL_COLUMNS(COLUMN_ROW)),
-};
+TABLE_TYPE(frontier_total, FRONTIER_TOTAL_COLUMNS, .nest = NEST_OBJECT, .is_finished = true);

@@ -45,14 +45,9 @@ enum { MEMBERS_MOST = 1 << 20 };
 	X(HANG_WHERE, "where", "where", TEXT, MAX,                                                 \
 	  "functions of the rank that is late, else of one that waits")                            \
 	X(HANG_SENTENCE, "sentence", NULL, TEXT, MAX, "the same for people")
-enum { HANG_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_hang = {
-	.name = "hang",
-	.null_texts = "description never_came not_started no_dump mismatch where",
-	.is_finished = true,
-	.is_seldom = true,
-	.columns = COLUMNS(HANG_COLUMNS(COLUMN_ROW)),
-};
+static TABLE(hang, HANG_COLUMNS,
+	     .null_texts = "description never_came not_started no_dump mismatch where",
+	     .is_finished = true, .is_seldom = true);
 
 struct row { /* a collective of one rank */
 	const char *group, *operation;

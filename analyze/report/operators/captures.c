@@ -23,28 +23,12 @@ enum {
 	REPLAYED_MAX = 1 << 16, /* of one launch */
 };
 
-const struct table_type table_graphs = {
-	.name = "graphs",
-	.under = &table_ranks,
-	.nest = NEST_OBJECT,
-	.is_seldom = true,
-	.columns = COLUMNS(RANK_COLUMNS, GRAPH_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(graphs, &table_ranks, GRAPH_COLUMNS, .nest = NEST_OBJECT, .is_seldom = true);
 
-const struct table_type table_graph_nodes = {
-	.name = "graph_nodes",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.null_texts = "kernel",
-	.columns = COLUMNS(RANK_COLUMNS, NODE_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(graph_nodes, &table_ranks, NODE_COLUMNS, .nest = NEST_NEVER,
+		.null_texts = "kernel");
 
-const struct table_type table_graph_work = {
-	.name = "graph_work",
-	.under = &table_ranks,
-	.nest = NEST_NEVER,
-	.columns = COLUMNS(RANK_COLUMNS, REPLAYED_COLUMNS(COLUMN_ROW)),
-};
+RANK_TABLE_TYPE(graph_work, &table_ranks, REPLAYED_COLUMNS, .nest = NEST_NEVER);
 
 /* ---- captures --------------------------------------------------------------------------- */
 

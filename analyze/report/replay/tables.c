@@ -2,13 +2,7 @@
 /* What is printed of the replay of ranks. */
 #include "analyze/report/replay/tables.h"
 
-const struct table_type table_replay = {
-	.name = "replay",
-	.nest = NEST_OBJECT,
-	.is_finished = true,
-	.is_seldom = true,
-	.columns = COLUMNS(JOB_REPLAY_COLUMNS(COLUMN_ROW)),
-};
+TABLE_TYPE(replay, JOB_REPLAY_COLUMNS, .nest = NEST_OBJECT, .is_finished = true, .is_seldom = true);
 
 #define STEPS_KEY                                                                                  \
 	{                                                                                          \

@@ -23,14 +23,8 @@
 	  "GPU time less the time at the bound")                                                   \
 	X(ROOFLINE_REASON, "reason", "reason", TEXT, MAX,                                          \
 	  "what its shapes, types or kernels say of why it is far from its bound; null: nothing")
-enum { ROOFLINE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_roofline = {
-	.name = "roofline",
-	.under = &table_ranks,
-	.by = "gpu_ns",
-	.null_texts = "shapes types family number bound reason",
-	.columns = COLUMNS(RANK_COLUMNS, ROOFLINE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(roofline, &table_ranks, ROOFLINE_COLUMNS, .by = "gpu_ns",
+		  .null_texts = "shapes types family number bound reason");
 
 #define MFU_COLUMNS(X)                                                                             \
 	X(MFU_STEP = RANK_KEYS, "step", "step", U64, KEY,                                          \
@@ -50,13 +44,7 @@ static const struct table_type table_roofline = {
 	  .of = "time")                                                                            \
 	X(MFU_HFU, "hfu_pct", "HFU %", F64, DERIVED, "hardware FLOPs at their peaks / time",       \
 	  .of = "time")
-enum { MFU_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_mfu = {
-	.name = "mfu",
-	.under = &table_ranks,
-	.null_texts = "phase",
-	.columns = COLUMNS(RANK_COLUMNS, MFU_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(mfu, &table_ranks, MFU_COLUMNS, .null_texts = "phase");
 
 #define PEAK_COLUMNS(X)                                                                            \
 	X(PEAK_WHAT = RANK_KEYS, "what", "peak of", TEXT, KEY,                                     \
@@ -66,13 +54,7 @@ static const struct table_type table_mfu = {
 	X(PEAK_RATE, "giga_per_s", "10^9/s", U64, MAX, "operations, or bytes, a second")           \
 	X(PEAK_SPARSE, "sparse_giga_per_s", "sparse", U64, MAX,                                    \
 	  "with 2:4 sparsity, which no figure here counts with; 0: it has none")
-enum { PEAK_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_peaks = {
-	.name = "peaks",
-	.under = &table_ranks,
-	.null_texts = "gpu source",
-	.columns = COLUMNS(RANK_COLUMNS, PEAK_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(peaks, &table_ranks, PEAK_COLUMNS, .null_texts = "gpu source");
 
 /* ---- costs ------------------------------------------------------------------------------ */
 

@@ -13,12 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct table_type table_flame = {
-	.name = "flame",
-	.nest = NEST_NEVER,
-	.is_picture = true,
-	.columns = COLUMNS(FLAME_COLUMNS(COLUMN_ROW)),
-};
+TABLE_TYPE(flame, FLAME_COLUMNS, .nest = NEST_NEVER, .is_picture = true);
 
 enum { BOXES_MOST = 600, DEPTH_MOST = 48, LEAST_OF_WHOLE = 500 /* narrower is not drawn */ };
 

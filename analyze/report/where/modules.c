@@ -30,13 +30,7 @@
 	  "work of replayed graphs that was captured in it, with the report operators")            \
 	X(MODULE_FIRST, "first_ns", NULL, U64, MIN,                                                \
 	  "when it was first called, since 1970; null: it was captured only")
-enum { MODULE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_modules = {
-	.name = "modules",
-	.under = &table_ranks,
-	.since = "first_ns",
-	.columns = COLUMNS(RANK_COLUMNS, MODULE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(modules, &table_ranks, MODULE_COLUMNS, .since = "first_ns");
 
 struct module { /* of one process */
 	const char *name;

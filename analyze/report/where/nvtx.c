@@ -22,13 +22,7 @@
 	X(NVTX_PROJECTED, "projected_ns", "projected", U64, SUM,                                   \
 	  "of each range, from the begin of its first GPU work to the end of its last")            \
 	X(NVTX_LONGEST, "longest_ns", "longest", U64, MAX, "the longest of these")
-enum { NVTX_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_nvtx = {
-	.name = "nvtx",
-	.under = &table_ranks,
-	.by = "projected_ns",
-	.columns = COLUMNS(RANK_COLUMNS, NVTX_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(nvtx, &table_ranks, NVTX_COLUMNS, .by = "projected_ns");
 
 enum {
 	RANGES_KEPT = 1 << 16, /* of a thread: GPU work may come so many ranges after its launch */

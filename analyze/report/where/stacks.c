@@ -15,12 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct table_type table_paths = {
-	.name = "paths",
-	.under = &table_ranks,
-	.null_texts = "name",
-	.columns = COLUMNS(RANK_COLUMNS, PATH_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE_TYPE(paths, &table_ranks, PATH_COLUMNS, .null_texts = "name");
 
 #define STACK_COLUMNS(X)                                                                           \
 	X(STACK_PATH = RANK_KEYS, "path", "path", TEXT, KEY,                                       \
@@ -32,14 +27,7 @@ static const struct table_type table_paths = {
 	  "time of host threads in its innermost range")                                           \
 	X(STACK_BYTES, "alloc_bytes", "memory", U64, DERIVED, "taken there, freed again or not")   \
 	X(STACK_CALLS, "calls", "calls", U64, DERIVED, "of its innermost range")
-enum { STACK_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_stacks = {
-	.name = "stacks",
-	.under = &table_ranks,
-	.by = "gpu_ns",
-	.is_finished = true,
-	.columns = COLUMNS(RANK_COLUMNS, STACK_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(stacks, &table_ranks, STACK_COLUMNS, .by = "gpu_ns", .is_finished = true);
 
 static const char *const class_words[] = {
 #define X(name, number, word, help) [RANGE_##name] = word,
