@@ -83,7 +83,7 @@ pics = $(patsubst %.c,$(B)/pic/%.o,$(1))
 
 TOOLS_LIBS := -larchive -lcjson -lprotobuf-c -lsqlite3 $(if $(ISAL),-lisal) -lz -lm -ldl
 PROTO_H := $(PROTO:%.proto=$(B)/%.pb-c.h)
-PROTO_O := $(PROTO:%.proto=$(B)/%.pb-c.o)
+MADE_O := $(PROTO:%.proto=$(B)/%.pb-c.o) $(B)/analyze/format/html/style_css.o
 TOOLS := $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record
 PACKAGE := $(wildcard collector/python/tacho/*.py collector/python/tacho/py.typed collector/python/tacho/hook/*.py)
 SAMPLES := $(B)/samples/train_mlp $(B)/samples/generate
@@ -112,7 +112,14 @@ $(B)/%.pb-c.c $(B)/%.pb-c.h: %.proto | packages
 	@mkdir -p $(@D)
 	$(call say,PROTO,$<)
 	$(Q)protoc-c --c_out=$(B) $<
-$(PROTO_O): $(B)/%.o: $(B)/%.c $(B)/flags
+# The style sheet becomes a text.  A line that begins with a tab continues the one before.
+$(B)/analyze/format/html/style_css.c: analyze/format/html/style.css
+	@mkdir -p $(@D)
+	$(call say,TEXT,$<)
+	$(Q)awk 'BEGIN { print "#include \"analyze/format/html/html.h\"\nconst char html_style[] =" } \
+		/^\/\*/ { next } n++ && !/^\t/ { print "\"\\n\"" } \
+		{ sub(/^\t/, ""); gsub(/["\\]/, "\\\\&"); print "\"" $$0 "\"" } END { print "\"\\n\";" }' $< >$@
+$(MADE_O): $(B)/%.o: $(B)/%.c $(B)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 $(B)/%.o: %.c $(B)/flags | packages $(PROTO_H)
@@ -125,8 +132,8 @@ $(B)/pic/%.o: %.c $(B)/flags | packages $(PROTO_H)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -MMD -MP -c -o $@ $<
 
-$(B)/tacho-convert: $(call objs,$(CONVERT_CLI) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS)) $(PROTO_O)
-$(B)/tacho-analyze: $(call objs,$(ANALYZE_CLI) $(ANALYZE) $(OUTPUT) $(READING) $(SCHEMAS)) $(PROTO_O)
+$(B)/tacho-convert: $(call objs,$(CONVERT_CLI) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS)) $(MADE_O)
+$(B)/tacho-analyze: $(call objs,$(ANALYZE_CLI) $(ANALYZE) $(OUTPUT) $(READING) $(SCHEMAS)) $(MADE_O)
 $(B)/tacho-record: $(call objs,$(RECORD) $(COLLECTOR) $(SCHEMAS))
 # A wheel brings the libraries along, in libs/ beside the tools; what they need in turn is there too.
 BESIDE := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/libs'
@@ -178,7 +185,7 @@ $(UNIT_LIST): $(UNIT) FORCE # a test may have gone
 	$(Q){ echo '#define TEST_LIST(X) \'; sed -nE 's/^void test_(\w+)\(void\)$$/\tX(\1) \\/p' $(sort $(UNIT)); echo; } >$@.new
 	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(UNIT:%.c=$(B)/%.o): | $(UNIT_LIST)
-$(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS) $(COLLECTOR)) $(PROTO_O)
+$(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS) $(COLLECTOR)) $(MADE_O)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 

@@ -8,7 +8,7 @@ bench: all $(BENCHES)
 
 # Parts of the tools, driven by themselves.
 $(addprefix $(B)/bench_,decode import chrome perfetto): $(B)/bench_%: $(B)/tests/bench/bench_%.o \
-		$(call objs,$(WRITING) $(OUTPUT) $(READING) $(SCHEMAS)) $(PROTO_O)
+		$(call objs,$(WRITING) $(OUTPUT) $(READING) $(SCHEMAS)) $(MADE_O)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 $(B)/bench_cupti: $(call objs,tests/bench/bench_cupti.c $(filter-out collector/api/start.c,$(LIBTACHO)) $(SCHEMAS))
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm

@@ -42,7 +42,7 @@ $(FUZZ)/obj/%.o: %.c | $(PROTO_H)
 $(FUZZ)/libfuzzed.a: $(FUZZ_FROM:%.c=$(FUZZ)/obj/%.o)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
-$(FUZZ)/fuzz_%: $(FUZZ)/obj/tests/fuzz/fuzz_%.o $(FUZZ)/libfuzzed.a $(PROTO_O)
+$(FUZZ)/fuzz_%: $(FUZZ)/obj/tests/fuzz/fuzz_%.o $(FUZZ)/libfuzzed.a $(MADE_O)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) -pthread -o $@ $^ $(TOOLS_LIBS)
 .PRECIOUS: $(FUZZ)/obj/%.o
@@ -61,7 +61,7 @@ $(REPLAY)/replay.o: tests/fuzz/replay.c $(REPLAY)/list.h $(B)/flags
 $(REPLAY)/libreplayed.a: $(FUZZ_FROM:%.c=$(B)/%.o)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
-$(REPLAY)/replay: $(REPLAY)/replay.o $(FUZZ_NAMES:%=$(REPLAY)/fuzz_%.o) $(REPLAY)/libreplayed.a $(PROTO_O)
+$(REPLAY)/replay: $(REPLAY)/replay.o $(FUZZ_NAMES:%=$(REPLAY)/fuzz_%.o) $(REPLAY)/libreplayed.a $(MADE_O)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TOOLS_LIBS)
 check-replay: $(REPLAY)/replay fuzz-seeds
