@@ -16,7 +16,6 @@
 #include "schemas/base/status.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct span {

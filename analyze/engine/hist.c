@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/engine/hist.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,9 +12,7 @@
 #include "analyze/report/report_list.h"
 #include "analyze/report/where/flame.h"
 #include "schemas/base/sort.h"
-#include "schemas/base/vec.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

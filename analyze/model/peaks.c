@@ -2,7 +2,6 @@
 #include "analyze/model/peaks.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

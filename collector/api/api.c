@@ -9,7 +9,6 @@
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
 #include "collector/probe/probe.h"
-#include "collector/store/writer.h"
 #include "schemas/base/buf.h"
 
 #include <string.h>

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>

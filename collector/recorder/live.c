@@ -4,7 +4,6 @@
 #include "collector/arena/texts.h"
 #include "collector/config/config.h"
 #include "collector/control/control.h"
-#include "collector/probe/nvtx/names.h"
 #include "collector/recorder/recorder.h"
 #include "collector/session/session.h"
 #include "collector/store/writer.h"

@@ -4,7 +4,6 @@
 #include "collector/arena/arena.h"
 #include "collector/arena/introduce.h"
 #include "collector/session/clock.h"
-#include "schemas/base/vec.h"
 
 #include <errno.h>
 #include <fcntl.h>

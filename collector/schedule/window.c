@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/schedule/window.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #define NEVER UINT64_MAX

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { STEP_COST_KEPT = 256, STEP_COST_SETTLING = 10 };

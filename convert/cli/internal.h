@@ -8,7 +8,6 @@
 #include "convert/stage/filter/filter.h"
 #include "convert/input/input.h"
 #include "convert/stage/lod/lod.h"
-#include "convert/name/rules.h"
 #include "convert/stage/options.h"
 #include "convert/output/output.h"
 #include "convert/base/messages.h"

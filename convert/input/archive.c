@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/input/internal.h"
 
-#include "schemas/base/json_text.h"
 #include "schemas/base/utf8.h"
 
 #include <archive.h>

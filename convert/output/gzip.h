@@ -13,7 +13,6 @@
 #include "schemas/base/status.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct gzip;
 /* Takes packed bytes; borrowed for the call, which is made by the thread that puts. */

@@ -8,7 +8,6 @@
  */
 #include "convert/sink/columns.h"
 #include "convert/sink/sink.h"
-#include "schemas/base/json_text.h"
 #include "schemas/base/quantity.h"
 #include "schemas/base/utf8.h"
 #include "schemas/model/records.h"

@@ -16,7 +16,6 @@
 
 #include "convert/stage/align/align.h"
 #include "convert/stage/filter/filter.h"
-#include "convert/name/rules.h"
 #include "convert/stage/context/context.h"
 
 struct input;

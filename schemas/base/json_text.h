@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* With its quotes.  Returns how many bad sequences were repaired. */
 size_t json_put_text(struct buf *b, const char *text, size_t len);

@@ -4,8 +4,6 @@
 
 #include "schemas/base/json_text.h"
 
-#include <math.h>
-
 enum field_type { TEXT, COUNT, NS, REAL, BOOL, VERDICT };
 struct key {
 	const char *name;

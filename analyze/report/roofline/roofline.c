@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define ROOFLINE_COLUMNS(X)                                                                        \
 	X(ROOFLINE_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "the outermost with a model")  \

@@ -6,7 +6,6 @@
 #include "analyze/engine/report.h"
 
 #include "convert/name/name.h"
-#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <math.h>

@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

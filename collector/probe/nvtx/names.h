@@ -9,7 +9,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum { NVTX_DOMAINS = 1024 }; /* the last one stands for all that are too many */

@@ -10,8 +10,6 @@
 
 #include "schemas/base/buf.h"
 
-#include <math.h>
-
 enum { DIGITS_MOST = 40, DIGITS_8 = 100000000 };
 
 /* Eight digits of a number below 10^8, the first in the lowest byte, each 0 to 9. */

@@ -14,7 +14,6 @@
  */
 #pragma once
 
-#include "convert/name/rules.h"
 #include "convert/spool/merge.h"
 
 enum align_mode {
