@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the collector comes to life in a process, lives on in its children, and ends. */
+#include "collector/api/tacho.h"
 #include "collector/arena/arena.h"
 #include "collector/arena/introduce.h"
 #include "collector/config/config.h"
 #include "collector/control/control.h"
 #include "collector/probe/probe.h"
+#include "collector/probe/cupti/lib.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/session/seen.h"
 #include "collector/session/session.h"
@@ -13,6 +15,8 @@
 #include "schemas/base/plain.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -36,8 +40,25 @@ static void began(void)
 
 static const struct writer_hooks writer_hooks = { writer_start, began, quit_writer };
 
+/* For tacho-record --doctor with a command: what works here, where it has loaded CUDA. */
+static void tell_doctor(const char *path)
+{
+	int fd = cuda_is_loaded() ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+	char text[8192];
+
+	if (fd < 0)
+		return;
+	tacho_doctor(text, sizeof(text));
+	dprintf(fd, "process   %d, %s\n%s", (int)getpid(), program_invocation_name, text);
+	close(fd);
+}
+
 static void at_exit(void)
 {
+	const char *doctor = getenv("TACHO_DOCTOR");
+
+	if (doctor)
+		tell_doctor(doctor);
 	session_exit(EXIT_LIMIT_NS);
 }
 

@@ -14,20 +14,16 @@
 
 enum { COMM_MAX = 32 };
 
-/* Returns the length of the thread's current name; 0: the thread has ended. */
-static size_t read_comm(uint32_t tid, char out[COMM_MAX])
+size_t probe_read(const char *path, char *text, size_t cap)
 {
-	char path[64];
-	ssize_t n = 0;
-
-	snprintf(path, sizeof(path), "%s/task/%u/comm", session_proc(), tid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, out, COMM_MAX);
+	ssize_t n = fd >= 0 ? read(fd, text, cap - 1) : -1;
+
+	if (fd >= 0)
 		close(fd);
-	}
-	while (n > 0 && out[n - 1] == '\n')
+	while (n > 0 && text[n - 1] == '\n')
 		n--;
+	text[n > 0 ? n : 0] = '\0';
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -35,20 +31,38 @@ uint32_t probe_thread_track(struct writer *w, uint32_t tid, const char *fallback
 {
 	struct track track = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = tid };
 	uint32_t given = nvtx_object_name(NVTX_THREAD, tid);
-	char comm[COMM_MAX];
+	char path[64], comm[COMM_MAX];
 	const char *text = comm;
 	size_t len;
 
+	snprintf(path, sizeof(path), "%s/task/%u/comm", session_proc(), tid);
 	if (given)
 		text = name_text(given, &len);
 	else
-		len = read_comm(tid, comm);
+		len = probe_read(path, comm, sizeof(comm));
 	if (!given && !len && fallback) {
 		text = fallback;
 		len = strlen(fallback);
 	}
 	track.name = given || len ? writer_name(w, text, len) : 0;
 	return writer_track(w, &track);
+}
+
+void probe_put_counter(struct writer *w, uint32_t *desc, uint32_t device, const char *name,
+		       uint8_t unit, uint64_t at_ns, double value)
+{
+	struct event e = { .begin_ns = at_ns, .end_ns = at_ns, .value = value };
+	struct track track = {
+		.type = TRACK_COUNTER, .context = NO_ID, .unit = unit, .device = device
+	};
+	struct event_desc made = { .kind = KIND_COUNTER };
+
+	if (!*desc) {
+		track.name = made.name = writer_name(w, name, strlen(name));
+		made.track = writer_track(w, &track);
+		*desc = writer_desc(w, &made);
+	}
+	writer_put(w, &e, *desc);
 }
 
 void probe_clip(const struct writer *w, struct event *e)

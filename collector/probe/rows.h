@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct event;
@@ -16,6 +17,16 @@ struct writer;
  * that of the system, else `fallback` (NULL: none) for one that has ended.
  */
 uint32_t probe_thread_track(struct writer *w, uint32_t tid, const char *fallback);
+
+/* A small file as text, without its last newline; 0: there is none, or nothing in it. */
+size_t probe_read(const char *path, char *text, size_t cap);
+
+/*
+ * A sample of a counter of a device (NO_ID: of the host); *desc is its descriptor in this log, 0
+ * until there is one.
+ */
+void probe_put_counter(struct writer *w, uint32_t *desc, uint32_t device, const char *name,
+		       uint8_t unit, uint64_t at_ns, double value);
 
 /* Of what a dead process left: a row begins where its log does, which another may come before. */
 void probe_clip(const struct writer *w, struct event *e);

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -38,23 +39,61 @@ static void put_library(const char *library, struct buf *out)
 	dlclose(handle);
 }
 
+/*
+ * What works in the processes of a command, each of which tells when it ends: only there the
+ * libraries of its own environment are found.  False: none of them has loaded CUDA.
+ */
+static bool put_processes(const struct config *c, const char *library, char **command,
+			  struct buf *out)
+{
+	char path[] = "/tmp/tacho-doctor-XXXXXX", text[8192];
+	struct run run = { .command = command };
+	struct preload_others others;
+	size_t before;
+	struct error err;
+	int fd = mkstemp(path), kept;
+	ssize_t n;
+
+	if (fd < 0 || preload_set(c, library, &others, &err) != ST_OK)
+		return false;
+	setenv("TACHO_DOCTOR", path, 1);
+	setenv("TACHO_WINDOW", "signal", 1); /* nothing is recorded */
+	kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC,
+		     STDERR_FILENO + 1); /* as run_command() does not */
+	if (run_command(&run, &err) != ST_OK)
+		buf_putf(out, "command   %s\n", err.text);
+	dup2(kept, STDOUT_FILENO);
+	close(kept);
+	unsetenv("TACHO_DOCTOR");
+	before = out->len;
+	while ((n = read(fd, text, sizeof(text))) > 0)
+		buf_put(out, text, (size_t)n);
+	close(fd);
+	unlink(path);
+	if (out->len > before)
+		return true;
+	buf_put_text(out, "command   has loaded nothing of CUDA in any process\n");
+	return false;
+}
+
 static bool is_of_others(const char *value, const char *library)
 {
 	return value && *value && strcmp(value, library) != 0;
 }
 
-void record_doctor(const struct config *c, const char *library, struct buf *out)
+void record_doctor(const struct config *c, const char *library, char **command, struct buf *out)
 {
 	static const char *const names[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
 					     "LD_PRELOAD", "LD_AUDIT" };
 	enum { NAMES = sizeof(names) / sizeof(names[0]) };
-	bool is_set[NAMES];
+	char *set[NAMES]; /* for good */
 
 	for (size_t i = 0; i < NAMES; i++) /* before the library sets its own */
-		is_set[i] = is_of_others(getenv(names[i]), library);
+		set[i] = is_of_others(getenv(names[i]), library) ? strdup(getenv(names[i])) : NULL;
 	setenv("TACHO_CUPTI_LIB", c->cupti_lib,
 	       1); /* the one option that the library looks at here */
-	put_library(library, out);
+	if (!*command || !put_processes(c, library, command, out))
+		put_library(library, out);
 	const char *folder = c->out;
 	struct error err;
 	struct statvfs v;
@@ -75,7 +114,7 @@ void record_doctor(const struct config *c, const char *library, struct buf *out)
 	else
 		buf_putf(out, "rank      none: no launcher's variable is set\n");
 	for (size_t i = 0; i < NAMES; i++)
-		if (is_set[i])
+		if (set[i])
 			buf_putf(out, "others    %s=%s is set: another tool may be at work\n",
-				 names[i], getenv(names[i]));
+				 names[i], set[i]);
 }

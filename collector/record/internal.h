@@ -135,10 +135,10 @@ bool ending_put_disk(const struct config *c, struct buf *out);
  */
 void jobs_tell(pid_t root, const char *what);
 
-/* Tacho-record --doctor: what works on this machine.  Part of the tool. */
+/* Tacho-record --doctor: what works on this machine, or in a command's processes. */
 
 /* Loads `library` into this process for good. */
-void record_doctor(const struct config *c, const char *library, struct buf *out);
+void record_doctor(const struct config *c, const char *library, char **command, struct buf *out);
 
 /*
  * Options that are right each for itself and have no effect in this run.

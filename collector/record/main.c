@@ -32,7 +32,8 @@ static const struct option record_options[] = {
 	  AT(print_config), "no" },
 	{ "ctl", 0, OPTION_TEXT, "PID", "tell a recorded process: start, stop, save or status",
 	  AT(ctl), NULL },
-	{ "doctor", 0, OPTION_FLAG, NULL, "say what works on this machine", AT(doctor), "no" },
+	{ "doctor", 0, OPTION_FLAG, NULL, "say what works here, or in a command that follows",
+	  AT(doctor), "no" },
 	{ "quiet", 'q', OPTION_FLAG, NULL, "no line about the log at the end", AT(quiet), "no" },
 	{ "library", 0, OPTION_TEXT, "FILE", NULL, AT(library), NULL },
 	{ "help", 'h', OPTION_FLAG, NULL, "this text", AT(help), "no" },
@@ -291,7 +292,7 @@ static int ask(const char *who, char *const *words, int count)
 }
 
 /* Fills in a text and prints it. */
-static int show(const struct config *c, const char *library)
+static int show(const struct config *c, const char *library, char **command)
 {
 	struct error err;
 	struct buf out;
@@ -299,7 +300,7 @@ static int show(const struct config *c, const char *library)
 
 	buf_init(&out, 1 << 20);
 	if (library)
-		record_doctor(c, library, &out);
+		record_doctor(c, library, command, &out);
 	else
 		status = record_config_print(c, &out, &err);
 	if (status == ST_OK)
@@ -333,7 +334,7 @@ int main(int argc, char **argv)
 	if (status == ST_OK)
 		status = config_check(&config, &err);
 	if (status == ST_OK && own.print_config)
-		return show(&config, NULL);
+		return show(&config, NULL, NULL);
 	if (status == ST_OK)
 		status = preload_find(own.library, library, &err);
 	if (own.version)
@@ -347,6 +348,6 @@ int main(int argc, char **argv)
 	config_look_around(&config, environ);
 	make_absolute(&config, out);
 	if (own.doctor)
-		return show(&config, library);
+		return show(&config, library, argv + 1);
 	return record(&config, &own, library, argv + 1);
 }

@@ -349,7 +349,8 @@ def health(r):
     wanted = {"sm_clock": 1900, "memory_clock": 3201, "power": 512, "temperature": 55, "clock_limits": 4,
               "gpu_utilization": 87, "memory_utilization": 43, "pcie_width": 8, "pcie_generation": 5,
               "ecc_corrected": 3, "ecc_uncorrected": 0, "sm_activity": 21, "tensor_activity": 52.5, "dram_activity": 105,
-              "sm_clock_max": 1980, "sm_clock_base": 1590, "power_limit": 700, "pcie_width_max": 16, "pcie_generation_max": 5}
+              "sm_clock_max": 1980, "sm_clock_base": 1590, "power_limit": 700, "pcie_width_max": 16, "pcie_generation_max": 5,
+              "gpu_numa_node": 1}
     for name, value in wanted.items():
         r.equal(name, set(told[name, "0"]), {value})
     r.holds("changes: %r" % told["xid_errors", "0"], told["xid_errors", "0"][-1] == 2)
@@ -361,6 +362,8 @@ def health(r):
     r.holds("samples: %d" % len(told["power", "0"]), 2 <= len(told["power", "0"]) <= 5)
     r.equal("what stays", len(told["power_limit", "0"]), 1)
     r.holds("the host: %r" % told["processor_share", ""], any(n > 0 for n in told["processor_share", ""]))
+    if os.path.exists("/sys/devices/system/node/node0/cpu0"):
+        r.holds("its node", told["thread_numa_node", ""])
     r.holds("its waits and faults", told["page_faults", ""] and all(n >= 0 for n in told["page_faults", ""]))
     for form in ("perfetto", "chrome", "sqlite", "tensorboard"):
         out = os.path.join(r.folder, "out." + form)
@@ -639,7 +642,7 @@ def flood(r):
 def doctor(pattern, calls=None):
     def check(r):
         r.equal("exit code", r.code, 0)
-        r.holds("it says %r: %r" % (pattern, r.out), re.search(pattern, r.out))
+        r.holds("it says %r: %r" % (pattern, r.out), re.search(pattern, r.out, re.M))
         r.holds("we are no other tool: %r" % r.out, "others    NVTX" not in r.out)
         if calls is not None:  # not one
             r.equal("calls of CUPTI", sum((r.cupti or {}).get("calls", {}).values()), calls)
@@ -891,6 +894,11 @@ for symbol, check in WITHOUT.items():
 row("doctor-no-driver", doctor("no driver: libcuda.so.1 is not found, so .*libcupti", 0), builds=BUILDS, driver=False,
     program="tacho-record --doctor", **fake(driver_crash=1))
 row("doctor", doctor("GPU work  can be recorded"), builds=BUILDS, program="tacho-record --doctor")
+row("doctor-of-a-command", doctor(r"^process   \d+, .*fake_train_12\n(.*\n)*CUPTI     12.4 .22., .*/12/libcupti.so.12"), builds=("12",),
+    program="tacho-record --doctor -- fake/fake_train_12 --steps 2 --known 1", LD_LIBRARY_PATH="@/13:@/nvml:@/12:@/driver",
+    TACHO_CUPTI_LIB="")
+row("doctor-of-another-command", doctor("^command   has loaded nothing of CUDA(.*\n)*CUPTI     13[.]0"), program="tacho-record --doctor -- true",
+    TACHO_CUPTI_LIB="")
 row("doctor-driver-fails", doctor("GPU work  no usable driver|it needs a driver"), builds=BUILDS,
     program="tacho-record --doctor", **fake(driver=0))
 row("no-driver-at-all", no_driver_at_all, builds=BUILDS, driver=False, program="samples/train_mlp --steps 3 --quiet", window="all",

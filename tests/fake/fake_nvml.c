@@ -76,7 +76,7 @@ struct pci {
 	X(nvmlDeviceGetPowerUsage) X(nvmlDeviceGetTemperature) \
 	X(nvmlDeviceGetComputeRunningProcesses_v3) X(nvmlDeviceGetMigMode) \
 	X(nvmlSystemGetDriverVersion) X(nvmlSystemGetCudaDriverVersion) \
-	X(nvmlDeviceGetMaxClockInfo) X(nvmlDeviceGetDefaultApplicationsClock) \
+	X(nvmlDeviceGetMaxClockInfo) X(nvmlDeviceGetMemoryAffinity) X(nvmlDeviceGetDefaultApplicationsClock) \
 	X(nvmlDeviceGetEnforcedPowerLimit) X(nvmlDeviceGetCurrentClocksEventReasons) \
 	X(nvmlDeviceGetFieldValues) X(nvmlDeviceGetTotalEccErrors) \
 	X(nvmlDeviceGetCurrPcieLinkWidth) X(nvmlDeviceGetMaxPcieLinkWidth) \
@@ -350,6 +350,9 @@ SHOW_DEVICE(nvmlDeviceGetCurrPcieLinkWidth, (struct device * d, unsigned *width)
 SHOW_DEVICE(nvmlDeviceGetMaxPcieLinkWidth, (struct device * d, unsigned *width), { *width = 16; })
 SHOW_DEVICE(nvmlDeviceGetCurrPcieLinkGeneration, (struct device * d, unsigned *g), { *g = 5; })
 SHOW_DEVICE(nvmlDeviceGetMaxPcieLinkGeneration, (struct device * d, unsigned *g), { *g = 5; })
+SHOW_DEVICE(nvmlDeviceGetMemoryAffinity,
+	    (struct device * d, unsigned words, unsigned long *nodes, int scope),
+	    { nodes[0] = words && !scope ? 2 : 0; })
 SHOW(nvmlEventSetCreate, (void **set), { *set = devices; })
 SHOW_DEVICE(nvmlDeviceRegisterEvents, (struct device * d, unsigned long long types, void *set),
 	    { rc = types == 8 ? OK : INVALID; })

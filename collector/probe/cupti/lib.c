@@ -83,6 +83,14 @@ unsigned cuda_driver_version(void)
 	return (unsigned)version;
 }
 
+bool cuda_is_loaded(void)
+{
+	struct loaded l;
+
+	return find_loaded("libcuda.so.1", &l) || find_loaded("libcudart.so", &l) ||
+	       find_loaded("libcupti.so", &l);
+}
+
 bool cuda_is_initialized(void)
 {
 	int (*get_count)(int *);

@@ -115,6 +115,8 @@ void cupti_lib_other(const struct cupti_lib *lib, char path[CUPTI_PATH]);
 /* Without a library: "12.4", "13.0". */
 void cupti_version_text(uint32_t api_version, char out[16]);
 
+/* The driver, the runtime or CUPTI. */
+bool cuda_is_loaded(void);
 /* libcuda.so.1 is loaded, and cuInit() was called in this process: asks the driver, no side effect.
  */
 bool cuda_is_initialized(void);

@@ -86,6 +86,8 @@ struct gpm_request {
 	X(generation, "nvmlDeviceGetCurrPcieLinkGeneration", (struct nvml_device *, unsigned *))   \
 	X(generation_max, "nvmlDeviceGetMaxPcieLinkGeneration",                                    \
 	  (struct nvml_device *, unsigned *))                                                      \
+	X(nodes, "nvmlDeviceGetMemoryAffinity",                                                    \
+	  (struct nvml_device *, unsigned, unsigned long *, int))                                  \
 	X(set_create, "nvmlEventSetCreate", (void **))                                             \
 	X(set_add, "nvmlDeviceRegisterEvents", (struct nvml_device *, unsigned long long, void *)) \
 	X(set_wait, "nvmlEventSetWait_v2", (void *, struct event_data *, unsigned))                \
@@ -356,8 +358,10 @@ static void take_events(void)
 void health_gpu_sample(int gpu, uint64_t now_ns, struct gpu_values *out)
 {
 	struct gpu *g = &gpus[gpu];
+	enum { THE_NODE = 0 };
 	struct utilization u;
 	unsigned long long number;
+	unsigned long nodes = 0;
 
 	out->known = 0;
 	if (!g->is_set_up)
@@ -372,6 +376,8 @@ void health_gpu_sample(int gpu, uint64_t now_ns, struct gpu_values *out)
 	}
 	PUT(ecc_corrected, ecc, 1.0, 0, 0, );
 	PUT(ecc_uncorrected, ecc, 1.0, 1, 0, );
+	if (nvml.nodes && nvml.nodes(g->device, 1, &nodes, THE_NODE) == 0 && nodes)
+		put(out, HEALTH_gpu_numa_node, __builtin_ctzl(nodes));
 	take_events();
 	if (events)
 		put(out, HEALTH_xid_errors, (double)g->xids);

@@ -45,7 +45,8 @@ enum { HEALTH_GPUS = 64, HEALTH_UUID = 96, HEALTH_NAME = 96 };
 	X(sm_clock_base, MHZ, "that the GPU keeps by default")                                     \
 	X(power_limit, WATT, "that is enforced")                                                   \
 	X(pcie_width_max, COUNT, "lanes that GPU and slot have")                                   \
-	X(pcie_generation_max, COUNT, "that GPU and slot have")
+	X(pcie_generation_max, COUNT, "that GPU and slot have")                                    \
+	X(gpu_numa_node, NONE, "whose processors and memory are near to it")
 /* clang-format on */
 enum health_gpu {
 #define X(name, unit, meaning) HEALTH_##name,

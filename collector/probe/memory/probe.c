@@ -10,11 +10,11 @@
 #include "collector/probe/cupti/lib.h"
 #include "collector/session/session.h"
 #include "collector/probe/probe.h"
+#include "collector/probe/rows.h"
 #include "collector/store/writer.h"
 #include "schemas/base/buf.h"
 #include "schemas/model/records.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 
 enum { IN_USE, PEAK, SERIES };
 static const char *const series_names[SERIES] = { "bytes_in_use", "peak_bytes_in_use" };
-enum { HOST = HEALTH_GPUS, PLACES = HEALTH_GPUS + 1 };
+enum { HOST = HEALTH_GPUS, PLACES = HEALTH_GPUS + 1, TEXT = 4096 };
 #define DEVICE_NS UINT64_C(1000000000) /* at least, as the driver takes a lock of the machine */
 
 static struct {
@@ -47,69 +47,43 @@ static enum status memory_begin(uint64_t now_ns, struct error *err)
 	return ST_OK;
 }
 
-/* A small file of the program's in /proc as text. */
-static void read_text(const char *name, char *text, size_t cap)
+/* The text that follows `key` in a small file of the program's in /proc; NULL: there is none. */
+static const char *find_in(const char *name, const char *key, char text[TEXT])
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s/%s", session_proc(), name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = 0;
-
-	if (fd >= 0) {
-		n = read(fd, text, cap - 1);
-		close(fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
+	probe_read(path, text, TEXT);
+	const char *at = strstr(text, key);
+	return at ? at + strlen(key) : NULL;
 }
 
 /* Bytes, or 0. */
 static uint64_t resident_bytes(void)
 {
-	char text[128];
+	char text[TEXT];
+	const char *second = find_in("statm", " ", text);
 
-	read_text("statm", text, sizeof(text));
-	char *second = strchr(text, ' ');
 	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 /* Of this program: getrusage() knows the one before exec() too. */
 static uint64_t peak_resident_bytes(void)
 {
-	static const char key[] = "VmHWM:";
-	char text[4096];
+	char text[TEXT];
+	const char *peak = find_in("status", "VmHWM:", text);
 
-	read_text("status", text, sizeof(text));
-	char *line = strstr(text, key);
-	return line ? strtoull(line + sizeof(key) - 1, NULL, 10) * 1024 : 0;
-}
-
-static uint32_t make_desc(struct writer *w, unsigned place, unsigned series)
-{
-	const char *name = series_names[series];
-	struct track track = { .type = TRACK_COUNTER,
-			       .context = NO_ID,
-			       .unit = UNIT_BYTES,
-			       .device = place == HOST ? NO_ID : place };
-	struct event_desc desc = { .kind = KIND_COUNTER };
-
-	track.name = desc.name = writer_name(w, name, strlen(name));
-	desc.track = writer_track(w, &track);
-	return writer_desc(w, &desc);
+	return peak ? strtoull(peak, NULL, 10) * 1024 : 0;
 }
 
 static void put(struct writer *w, unsigned place, unsigned series, uint64_t at_ns, uint64_t bytes)
 {
-	struct event e = { .begin_ns = at_ns, .end_ns = at_ns, .value = (double)bytes };
-
 	if (!writer_ready(w))
 		return;
 	if (writer_log_changed(w, &state.log))
 		memset(state.descs, 0, sizeof(state.descs));
-	uint32_t *desc = &state.descs[place][series];
-	if (!*desc)
-		*desc = make_desc(w, place, series);
-	writer_put(w, &e, *desc);
+	probe_put_counter(w, &state.descs[place][series], place == HOST ? NO_ID : place,
+			  series_names[series], UNIT_BYTES, at_ns, (double)bytes);
 }
 
 /*
