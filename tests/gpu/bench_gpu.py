@@ -116,7 +116,7 @@ def main():
     o.mlp = os.path.join(b, "samples", "train_mlp_cuda") + " --quiet"
     known = os.path.join(b, "gpu", "known") + " --kernels 200 --copies 0 --sets 0"
     if subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode if shutil.which("nvidia-smi") else True:
-        print("bench-gpu: no GPU here")
+        print("bench-gpu: no GPU here; not run: train_mlp, known, transformer, each " + ", ".join(way[0] for way in WAYS))
         return 0
     print(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.strip())
     if os.path.exists(os.path.join(b, "samples", "train_mlp_cuda")):

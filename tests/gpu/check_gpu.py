@@ -457,6 +457,7 @@ def main():
             print("gpu: 0 passed, 1 failed")
             return 1
         print("1..0 # SKIP no GPU here, or nvcc was not there to build tests/gpu/known.cu")
+        print("not run: " + ", ".join(r["name"] for r in rows))
         print("gpu: 0 passed, 0 failed")
         return 0
     print("1..%d" % len(rows))

@@ -54,4 +54,26 @@ if env -i PATH=/usr/bin:/bin ldd "$K/tacho-convert" "$K/tacho-analyze" "$K/tacho
 	echo "gpu-kit: these libraries are not brought along" >&2
 	exit 1
 fi
+# it runs here: without a GPU it says what it did not do, and on the stand-in it does it
+for run in check bench record; do
+	OUT=$B/gpu/kit-out sh "$K/run" "$run" >"$B/gpu/kit-said" 2>&1 && grep -q 'not run' "$B/gpu/kit-said" &&
+		[ -s "$B/gpu/kit-out/$run.tar.gz" ] && continue
+	nvidia-smi -L >/dev/null 2>&1 && continue
+	echo "gpu-kit: ./run $run without a GPU" >&2
+	cat "$B/gpu/kit-said" >&2
+	exit 1
+done
+if [ -e "$B/fake/13/libcupti.so.13" ]; then
+	F=$(cd "$B/fake" && pwd)
+	train="$F/fake_train --known 1 --allocs 0"
+	export LD_LIBRARY_PATH="$F/13:$F/driver:$F/nvml" OUT="$B/gpu/kit-out"
+	sh "$K/run" check --known "$train --steps 20" doctor plain steps graphs-by-node >"$B/gpu/kit-said" 2>&1 &&
+		KNOWN=$train sh "$K/run" record >>"$B/gpu/kit-said" 2>&1 &&
+		tar -tzf "$OUT/record.tar.gz" | grep -q known_gpu.tacho || {
+		echo "gpu-kit: on the stand-in" >&2
+		cat "$B/gpu/kit-said" >&2
+		exit 1
+	}
+fi
+rm -rf "$B/gpu/kit-out" "$B/gpu/kit-said"
 echo "gpu-kit: $K, $size MB"

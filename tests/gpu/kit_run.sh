@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # On a machine with a GPU:  ./gpu-kit/run check|bench|record [ROW...]
 # Each takes less than nine minutes; tables go to standard output, what to bring back into one file,
-# $OUT/check.tar.gz and so on (OUT: out/ beside this script).
+# $OUT/check.tar.gz and so on (OUT: out/ beside this script; KNOWN: another program than gpu/known).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$here/out}
 what=${1:-}
+known=${KNOWN:-$here/gpu/known}
 [ $# = 0 ] || shift
-mkdir -p "$out/$what"
 work=$out/$what
+mkdir -p "$work"
 rc=0
 export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 {
@@ -38,20 +39,25 @@ bench)
 	cat "$work/table"
 	;;
 record)
-	ran 120 "$here/tacho-record" -q --window steps:20-40 --out "$work/log" -- "$here/gpu/known" --steps 60 --graphs 2 \
-		--step_us 1000
-	ran 60 "$here/tacho-convert" -q "$work/log" -t log -o "$work/known_gpu.tacho"
-	ran 60 "$here/tacho-analyze" "$work/known_gpu.tacho" >"$work/report"
-	cat "$work/report"
-	if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-		ran 200 env TACHO_PY="$here" "$here/tacho-record" -q --window steps:20-30 --out "$work/torch" -- \
-			python3 "$here/tests/gpu/transformer.py" --steps 50
-		ran 60 "$here/tacho-convert" -q "$work/torch" -t log -o "$work/transformer_gpu.tacho"
-		ran 60 "$here/tacho-analyze" "$work/transformer_gpu.tacho" >>"$work/report"
+	$known --steps 1 >/dev/null 2>&1
+	if [ $? = 77 ]; then
+		echo "not run, as there is no GPU here: known, transformer.py"
 	else
-		echo "not run, as this machine lacks what it needs: transformer.py (PyTorch)"
+		# shellcheck disable=SC2086
+		ran 120 "$here/tacho-record" -q --window steps:20-40 --out "$work/log" -- $known --steps 60 --graphs 2 --step_us 1000
+		ran 60 "$here/tacho-convert" -q "$work/log" -t log -o "$work/known_gpu.tacho"
+		ran 60 "$here/tacho-analyze" "$work/known_gpu.tacho" >"$work/report"
+		if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+			ran 200 env TACHO_PY="$here" "$here/tacho-record" -q --window steps:20-30 --out "$work/torch" -- \
+				python3 "$here/tests/gpu/transformer.py" --steps 50
+			ran 60 "$here/tacho-convert" -q "$work/torch" -t log -o "$work/transformer_gpu.tacho"
+			ran 60 "$here/tacho-analyze" "$work/transformer_gpu.tacho" >>"$work/report"
+		else
+			echo "not run, as this machine lacks what it needs: transformer.py (PyTorch)"
+		fi
+		cat "$work/report"
+		rm -rf "$work/log" "$work/torch"
 	fi
-	rm -rf "$work/log" "$work/torch"
 	;;
 *)
 	echo "usage: $0 check|bench|record [ROW...]" >&2
