@@ -272,6 +272,42 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 		   f->exposed_comm_ns > busy_ns / 2 ? more : NULL, NULL, err);
 }
 
+/* What inputs that are no timeline have instead: a memory snapshot, dumps of the Flight Recorder.
+ * False: it is neither. */
+static bool tell_other_input(const struct facts *f, char sentence[FINDING_TEXT])
+{
+	struct table *memory = tables_find(f->tables, "memory"),
+		     *owners = tables_find(f->tables, "memory_owners");
+	const union value *row = NULL, *one, *most = NULL;
+	size_t live = owners ? table_column(owners, "live_bytes") : 0;
+	char a[NUMBER_TEXT], b[NUMBER_TEXT];
+
+	if (tables_sum(f->tables, "hang_calls", "seq")) {
+		snprintf(sentence, FINDING_TEXT,
+			 "These are dumps of PyTorch's Flight Recorder: collectives without the "
+			 "GPU's times. --report hang compares the ranks.");
+		return true;
+	}
+	if (!tables_sum(f->tables, "snapshot", "segments") || !memory || !owners)
+		return false;
+	for (size_t i = 0; (one = table_at(memory, i)); i++)
+		if (!row || one[table_column(memory, "peak_bytes")].u64 >
+				    row[table_column(memory, "peak_bytes")].u64)
+			row = one;
+	for (size_t i = 0; (one = table_at(owners, i)); i++)
+		most = !most || one[live].u64 > most[live].u64 ? one : most;
+	if (!row || !most)
+		return false;
+	snprintf(sentence, FINDING_TEXT,
+		 "A memory snapshot has no times of the GPU. GPU %llu had %s in use at most, of "
+		 "which %s "
+		 "were taken by %.200s; --report memory,snapshot has the rest.",
+		 (unsigned long long)row[table_column(memory, "device")].u64,
+		 bytes_text(a, (double)row[table_column(memory, "peak_bytes")].u64),
+		 bytes_text(b, (double)most[live].u64), most[table_column(owners, "owner")].text);
+	return true;
+}
+
 /* Launches without any GPU event are no job of the CPU alone.  The table of trust counts before the
  * options take events out: what they hide was recorded. */
 static enum status put_no_gpu(const struct facts *f, struct table *t, struct error *err)
@@ -287,7 +323,7 @@ static enum status put_no_gpu(const struct facts *f, struct table *t, struct err
 			 "No GPU event of the file's %s launch%s is in it: the GPU was not "
 			 "recorded.",
 			 count_text(count, launches), launches == 1 ? "" : "es");
-	else
+	else if (!tell_other_input(f, sentence))
 		snprintf(sentence, sizeof(sentence),
 			 "No GPU event in this file: host phases only.");
 	/* of such a job, what bounds it most often */

@@ -7,6 +7,7 @@
  * at the end only; what they were when an allocation failed follows by undoing, last first, what
  * the allocator has done with CUDA since.
  */
+#include "analyze/engine/number.h"
 #include "analyze/engine/report.h"
 
 #include "convert/stage/segments.h"
@@ -20,7 +21,6 @@
 #include <string.h>
 
 enum { OOMS_MOST = 64, SENTENCE = 320 };
-#define MIB 1048576.0
 
 #define SNAPSHOT_COLUMNS(X)                                                                        \
 	X(SNAP_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number")               \
@@ -328,13 +328,17 @@ static void put_sentence(const struct oom *o, const union value *row, uint64_t i
 	const char *cause = row[OOM_CAUSE].text;
 	size_t which = cause[0] == 'o' ? 0 : cause[1] == 'r' ? 1 : cause[0] == 'a' ? 2 : 3;
 
+	char left[NUMBER_TEXT], asked[NUMBER_TEXT], held[NUMBER_TEXT], unused[NUMBER_TEXT],
+		part[NUMBER_TEXT];
+
 	snprintf(out, SENTENCE,
-		 "GPU %u has %.1f MiB left and was asked for %.1f MiB. PyTorch holds %.1f MiB, of "
-		 "which "
-		 "%.1f MiB are free, in parts of %.1f MiB at most: %s.%s",
-		 o->device, (double)o->device_free / MIB, (double)o->requested / MIB,
-		 (double)row[OOM_RESERVED].u64 / MIB, (double)inactive / MIB,
-		 (double)row[OOM_LARGEST].u64 / MIB, advice[which],
+		 "GPU %u has %s left and was asked for %s. PyTorch holds %s, of which %s are free, "
+		 "in parts of %s at most: %s.%s",
+		 o->device, bytes_text(left, (double)o->device_free),
+		 bytes_text(asked, (double)o->requested),
+		 bytes_text(held, (double)row[OOM_RESERVED].u64),
+		 bytes_text(unused, (double)inactive),
+		 bytes_text(part, (double)row[OOM_LARGEST].u64), advice[which],
 		 which == 1 && !is_expandable
 			 ? " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may serve it."
 			 : "");

@@ -56,7 +56,7 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 			struct error *err)
 {
 	struct pipeline_request how = {
-		.filter = filter_is_empty(&r->filter) ? NULL : &r->filter,
+		.filter = r->type->cuts || filter_is_empty(&r->filter) ? NULL : &r->filter,
 		.rules = r->rules,
 		.budget = &r->budget,
 		.needs = r->type->needs | (all_args(r) ? r->type->needs_for_args : 0),

@@ -67,6 +67,7 @@ static enum status writer_start(struct file_writer *w, uint64_t ns, struct error
 		.process = w->process,
 		.context = r->context,
 		.rules = r->rules,
+		.filter = &r->filter,
 		.all_args = all_args(r),
 		.is_alone = r->paths.count == 1 && trace_count(w->trace, TRACE_PROCESSES) == 1,
 		.out = w->out,

@@ -42,6 +42,7 @@ struct sink_request {
 	uint32_t process;               /* of a file for each process; else 0 */
 	const struct context *context;  /* for NEED_STEP and NEED_LINK: phases, marks; or NULL */
 	const struct name_rules *rules; /* borrowed until free(); NULL: none */
+	const struct filter *filter;    /* of a type that cuts; borrowed until free(); NULL: all */
 	bool all_args;                  /* --args full */
 	bool is_linked;                 /* batches have launches, for a sink that needs none */
 	bool is_alone;                  /* there is no other process in any input */
@@ -73,6 +74,7 @@ struct sink_type {
 	bool is_folder;      /* -o names a folder, not a file */
 	bool is_binary;      /* nothing for a terminal */
 	bool shows_all_args; /* --args is full unless it is given */
+	bool cuts;           /* it gets all events, and leaves out itself what is not asked for */
 	bool wants_report;   /* the report on the inputs goes with it, as attachments */
 	uint64_t
 		viewer_most; /* bytes of a file, unpacked, beyond which its viewer fails; 0: none */
@@ -122,7 +124,7 @@ bool sink_put_utf8(const char *text, size_t len, bool keeps_nul, struct buf *out
 /* clang-format off */
 #define SINK_LIST(X)                                                                               \
 	X(chrome) X(perfetto) X(memory) X(text) X(csv) X(sqlite) X(parquet) X(bundle) X(log)       \
-	X(tensorboard) X(folded) X(pprof)
+	X(tensorboard) X(folded) X(pprof) X(snapshot)
 /* clang-format on */
 
 #define X(name) extern const struct sink_type sink_##name;

@@ -8,10 +8,13 @@ A GPU is not at hand: snapshots.py makes the dictionaries of PyTorch's writers, 
 ring lost is known here, because the generator keeps all entries.
 """
 import argparse
+import csv
+import datetime
 import json
 import os
 import pickle
 import random
+import sqlite3
 import subprocess
 import tempfile
 
@@ -98,7 +101,6 @@ def check_events(tool, path, snapshot, label):
         for e, (size, reserved, _) in zip(trace, levels):
             if e["action"] in ("alloc", "free_completed"):
                 want[device, e["addr"], e["time_us"], e["action"][0]] = (size, reserved)
-    import csv
     got = 0
     rows = list(csv.DictReader(text.splitlines()))
     for row in rows:
@@ -187,7 +189,8 @@ def check_report(tool, folder):
                 expect(row["cause"] == cause, f"seed {seed}: {row['cause']}, want {cause}")
         if kept:
             page = tool.run("tacho-analyze", path).stdout.decode()
-            expect("MEMORY" in page and "was asked for" in page, f"seed {seed}: {page[:400]}")
+            expect("MEMORY" in page and "was asked for" in page and "MiB" in page, f"seed {seed}: {page[:400]}")
+        expect("A memory snapshot has no times" in " ".join(page.split()), f"seed {seed}: what the page is about: {page[:600]}")
         held = {}
         for device, trace in enumerate(snapshot["device_traces"]):
             for e, after in zip(trace, trace[1:] + [{}]):
@@ -197,6 +200,87 @@ def check_report(tool, folder):
                     held[key] = n + 1, size + e["size"]
         have = {(r["device"], r["where"]): (r["blocks"], r["bytes"]) for r in got["held"]}
         expect(have == held, f"seed {seed}: held {have}, want {held}")
+
+
+def entries_of(snapshot, device, low=0, high=1 << 62):
+    """What an entry says; free_requested is written anew where no other stream kept the memory, with the time of what follows."""
+    return [(e["action"], e.get("addr", e.get("device_free")), e["size"], e["stream"],
+             e["time_us"], [(f["filename"], f["line"], f["name"]) for f in e.get("frames") or []])
+            for e in snapshot["device_traces"][device] if low <= e["time_us"] < high and e["action"] != "free_requested"]
+
+
+def check_written(tool, folder):
+    """-t snapshot: the whole comes back; a part has what was there at its end, and PyTorch's own order of things."""
+    for seed in range(8):
+        snapshot = snapshots.train(seed, devices=1 + seed % 2, expandable=seed % 3 == 1, oom=seed == 2, limit=64 * MIB if seed == 2 else 8 << 30,
+                                   ring=(None, 150)[seed % 2])
+        path, out = os.path.join(folder, f"w{seed}_rank3.pickle"), os.path.join(folder, "cut.pickle")
+        with open(path, "wb") as file:
+            pickle.dump(snapshot, file, protocol=4)
+
+        def cut(*words):
+            done = tool.run("tacho-convert", path, "-t", "snapshot", "-o", out, *words)
+            expect(done.returncode == 0, f"seed {seed}: {done.stderr.decode()[:300]}")
+            with open(out, "rb") as file:
+                return pickle.load(file)
+
+        whole = cut()
+        for device in range(len(snapshot["device_traces"])):
+            expect(entries_of(whole, device) == entries_of(snapshot, device), f"seed {seed}: entries of device {device} differ")
+        keys = ("device", "address", "total_size", "stream", "segment_type", "segment_pool_id", "is_expandable")
+
+        def segments(s):
+            return sorted([tuple(g[k] for k in keys) + tuple((b["address"], b["requested_size"], b["state"], where(b["frames"]))
+                           for b in g["blocks"] if b["state"] != "inactive") for g in s["segments"]])
+        expect(segments(whole) == segments(snapshot), f"seed {seed}: segments differ")
+        for g in whole["segments"]:
+            at = g["address"]
+            for b in g["blocks"]:
+                expect(b["address"] == at, f"seed {seed}: a hole before {b['address']}")
+                at += b["size"]
+            expect(at == g["address"] + g["total_size"], f"seed {seed}: blocks of {at - g['address']} of {g['total_size']} bytes")
+        expect([(a["name"], a["stage"], a["time_us"]) for a in whole["external_annotations"] if a["device"] == 0 and a["stage"] == "START"] ==
+               [(a["name"], a["stage"], a["time_us"]) for a in snapshot["external_annotations"] if a["device"] == 0 and a["stage"] == "START"],
+               f"seed {seed}: annotations differ")
+        expect(bool(whole["allocator_settings"]["expandable_segments"]) == (seed % 3 == 1), f"seed {seed}: settings")
+        with open(out, "rb") as file:
+            again = tool.report(file.name, "memory,snapshot")
+        want = tool.report(path, "memory,snapshot")
+        expect({k: again.get(k) for k in ("memory", "memory_owners", "snapshot")} == {k: want.get(k) for k in ("memory", "memory_owners", "snapshot")},
+               f"seed {seed}: reports of what was written differ")
+        trace = snapshot["device_traces"][0]
+        low, high = trace[len(trace) // 3]["time_us"], trace[2 * len(trace) // 3]["time_us"]
+        part = cut("--from", f"{low}us", "--to", f"{high}us", "--devices", "0") if low < 10**12 else cut(
+            "--from", iso(low), "--to", iso(high), "--devices", "0")
+        expect(entries_of(part, 0) == entries_of(snapshot, 0, low, high), f"seed {seed}: entries of a part differ")
+        levels = list(walk(snapshot, 0))[::-1]
+        size, reserved, _ = levels[sum(e["time_us"] < high for e in trace)]
+        live = sum(b["requested_size"] for g in part["segments"] for b in g["blocks"] if b["state"] != "inactive")
+        expect((live, sum(g["total_size"] for g in part["segments"])) == (size, reserved),
+               f"seed {seed}: a part ends with {live}, {sum(g['total_size'] for g in part['segments'])}, want {size}, {reserved}")
+        expect(all(g["device"] == 0 for g in part["segments"]), f"seed {seed}: another device")
+        for words in (("--names", "x"), ("--steps", "1-2")):
+            expect(tool.run("tacho-convert", path, "-t", "snapshot", "-o", out, *words).returncode == 2, f"{words} are taken")
+        # Other formats, read again.
+        tool.run("tacho-convert", path, "-t", "perfetto", "-o", out + ".pftrace")
+        rows = [[{key: json.loads(value or "{}") if key == "args" else value for key, value in row.items() if key not in ("host", "thread", "rank")}
+                 for row in csv.DictReader(tool.run("tacho-convert", name, "-t", "csv", "--args", "full").stdout.decode().splitlines())]
+                for name in (path, out + ".pftrace")]
+        expect(rows[0] == rows[1] and len(rows[0]) > 50, f"seed {seed}: rows of Perfetto's file differ")
+        expect(tool.report(out + ".pftrace", "memory")["memory"] == want["memory"], f"seed {seed}: memory of Perfetto's file")
+        if os.path.exists(out + ".db"):
+            os.remove(out + ".db")
+        tool.run("tacho-convert", path, "-t", "sqlite", "-o", out + ".db")
+        got = sqlite3.connect(out + ".db").execute(
+            "SELECT device, SUM(bytes * (kind = 'alloc')) - SUM(bytes * (kind = 'free')), SUM(kind = 'free'), "
+            "MAX(json_extract(args, '$.total_allocated')) FROM timeline WHERE kind IN ('alloc', 'free') GROUP BY device").fetchall()
+        want = [(device, size, sum(e["action"] == "free_completed" for e in entries), max(level[0] for level in walk(snapshot, device)))
+                for device, entries in enumerate(snapshot["device_traces"]) for size, _, _ in [next(walk(snapshot, device))]]
+        expect(got == want, f"seed {seed}: SQLite has {got}, want {want}")
+
+
+def iso(us):
+    return datetime.datetime.fromtimestamp(us / 1e6, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def check_hostile(tool, folder):
@@ -246,6 +330,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_kinds(tool, folder)
         check_report(tool, folder)
+        check_written(tool, folder)
         check_hostile(tool, folder)
         check_large(tool, folder)
     print(f"{good} passed, {bad} failed")

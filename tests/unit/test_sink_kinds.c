@@ -106,11 +106,11 @@ static void check_kind(const struct sink_type *type, unsigned kind)
 }
 
 /* Folders and bundles are tested by themselves; memory is of memory and steps only,
- * folded and pprof have sums of GPU work and ranges. */
+ * folded and pprof have sums of GPU work and ranges, a snapshot is one of snapshots only. */
 static bool is_one_file(const struct sink_type *type)
 {
 	return !type->is_folder && type != &sink_bundle && type != &sink_memory &&
-	       type != &sink_folded && type != &sink_pprof;
+	       type != &sink_folded && type != &sink_pprof && type != &sink_snapshot;
 }
 
 void test_sink_kinds(void)

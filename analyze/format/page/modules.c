@@ -148,7 +148,9 @@ static void stacks_by(const struct page *p, const struct view *v, const char *co
 			add_cell(r, show_bytes(b, value));
 		else
 			add_time(b, r, value, &ms);
-		add_percent(b, r, (int)((double)all[i].weight_ns * 1000 / (double)whole + 0.5));
+		uint64_t part = all[i].weight_ns < whole ? all[i].weight_ns : whole;
+
+		add_percent(b, r, (int)((double)part * 1000 / (double)whole + 0.5));
 		add_cell(r, frames_text(all[i].path, b))->token = TOKEN_DIM;
 	}
 }

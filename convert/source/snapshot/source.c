@@ -357,7 +357,7 @@ static enum status take_process(struct snapshot *s, const char *path, struct err
 
 	if (at) {
 		at += strlen("rank");
-		at += strspn(at, "_-");
+		at += strspn(at, "_-r");
 		if (isdigit((unsigned char)*at))
 			p.rank = (uint32_t)strtoul(at, NULL, 10);
 	}

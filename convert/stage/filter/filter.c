@@ -215,15 +215,17 @@ static uint64_t later(uint64_t origin_ns, uint64_t ns)
 	return ns > UINT64_MAX - origin_ns ? UINT64_MAX : origin_ns + ns;
 }
 
-static void origin_set(struct filter_stage *s, const struct event *first)
+void filter_times(const struct filter *filter, uint64_t first_ns, uint64_t *from_ns,
+		  uint64_t *to_ns)
 {
-	uint64_t origin_ns = s->filter->has_origin ? s->filter->origin_ns : first->begin_ns;
+	uint64_t origin_ns = filter->has_origin ? filter->origin_ns : first_ns;
 
-	s->has_origin = true;
-	if (!s->filter->times_relative)
+	*from_ns = filter->from_ns;
+	*to_ns = filter->to_ns ? filter->to_ns : UINT64_MAX;
+	if (!filter->times_relative)
 		return;
-	s->from_ns = s->from_ns ? later(origin_ns, s->from_ns) : 0;
-	s->to_ns = later(origin_ns, s->to_ns);
+	*from_ns = *from_ns ? later(origin_ns, *from_ns) : 0;
+	*to_ns = later(origin_ns, *to_ns);
 }
 
 /* Leaves what is wanted of *all at its front. */
@@ -233,8 +235,10 @@ static enum status batch_filter(struct filter_stage *s, struct batch *all, struc
 	struct event *events = all->events;
 	size_t kept = 0;
 
-	if (all->count && !s->has_origin)
-		origin_set(s, &events[0]);
+	if (all->count && !s->has_origin) {
+		s->has_origin = true;
+		filter_times(s->filter, events[0].begin_ns, &s->from_ns, &s->to_ns);
+	}
 	for (size_t i = 0; i < all->count; i++) {
 		const struct launch *launch = batch_launch(all, &events[i]);
 		struct event whole = events[i];

@@ -35,6 +35,9 @@ extern const struct option filter_options[]; /* rows for a set over struct filte
 enum status filter_parse(struct filter *filter, struct error *err);
 bool filter_is_empty(const struct filter *filter); /* nothing was asked for */
 bool filter_lists(const struct filter_list *list, uint32_t number);
+/* The bounds as instants, in an input whose first event begins at `first_ns`. */
+void filter_times(const struct filter *filter, uint64_t first_ns, uint64_t *from_ns,
+		  uint64_t *to_ns);
 bool filter_wants_rank(const struct filter *filter, uint32_t rank);
 
 /*

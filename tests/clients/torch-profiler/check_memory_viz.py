@@ -52,6 +52,14 @@ def main():
             of = {key: sum(row[key] for row in rows)
                   for key in ("segments", "reserved_bytes", "requested_bytes", "rounding_bytes", "pending_bytes", "inactive_bytes")}
             sums, by = of_torch(snapshot)
+            cut = os.path.join(folder, "cut.pickle")
+            subprocess.run([tool.replace("tacho-analyze", "tacho-convert"), "-q", path, "-t", "snapshot", "-o", cut], check=True)
+            with open(cut, "rb") as file:
+                written = pickle.load(file)
+            same = of_torch(written)[0] == sums and len(_memory_viz.trace(written)) > 1000
+            good, bad = good + same, bad + (not same)
+            if not same:
+                print(f"not ok - {seed}: of -t snapshot PyTorch's reader says {of_torch(written)[0]}, of its input {sums}")
             free = of["rounding_bytes"] + of["pending_bytes"] + of["inactive_bytes"]
             for what, got, want in (
                     ("segments", of["segments"], sums["segments"]),
