@@ -27,7 +27,8 @@ enum { MARK = '(', LIST = ']', DICT = '}', APPENDS = 'e', SETITEMS = 'u', TUPLE 
 #define WORD_LIST(X)                                                                               \
 	X(action)                                                                                  \
 	X(addr)                                                                                    \
-	X(size) X(stream) X(time_us) X(frames) X(pool_id) X(device_free) X(user_metadata)          \
+	X(size)                                                                                    \
+	X(stream) X(time_us) X(frames) X(pool_id) X(device_free) X(user_metadata)                  \
 		X(compile_context) X(category) X(filename) X(line) X(name) X(stage) X(device) X(   \
 			address) X(total_size) X(segment_type) X(segment_pool_id) X(is_expandable) \
 			X(allocated_size) X(active_size) X(requested_size) X(blocks) X(state)      \
