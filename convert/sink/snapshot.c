@@ -24,19 +24,16 @@ enum { DEVICES = 64, ENTRIES_MAX = 1 << 30, NS = 1000, SMALL_SEGMENT = 2 << 20 }
 enum { MARK = '(', LIST = ']', DICT = '}', APPENDS = 'e', SETITEMS = 'u', TUPLE = 't' };
 
 /* Texts of the pickle; the number of each is its place here, those of stacks come behind. */
+/* clang-format off */
 #define WORD_LIST(X)                                                                               \
-	X(action)                                                                                  \
-	X(addr)                                                                                    \
-	X(size)                                                                                    \
-	X(stream) X(time_us) X(frames) X(pool_id) X(device_free) X(user_metadata)                  \
-		X(compile_context) X(category) X(filename) X(line) X(name) X(stage) X(device) X(   \
-			address) X(total_size) X(segment_type) X(segment_pool_id) X(is_expandable) \
-			X(allocated_size) X(active_size) X(requested_size) X(blocks) X(state)      \
-				X(alloc) X(free_requested) X(free_completed) X(inactive)           \
-					X(active_allocated) X(active_pending_free) X(START) X(END) \
-						X(large) X(small) X(segments) X(device_traces)     \
-							X(external_annotations)                    \
-								X(allocator_settings)
+	X(action) X(addr) X(size) X(stream) X(time_us) X(frames) X(pool_id) X(device_free)         \
+	X(user_metadata) X(compile_context) X(category) X(filename) X(line) X(name) X(stage)       \
+	X(device) X(address) X(total_size) X(segment_type) X(segment_pool_id) X(is_expandable)     \
+	X(allocated_size) X(active_size) X(requested_size) X(blocks) X(state) X(alloc)             \
+	X(free_requested) X(free_completed) X(inactive) X(active_allocated) X(active_pending_free) \
+	X(START) X(END) X(large) X(small) X(segments) X(device_traces) X(external_annotations)     \
+	X(allocator_settings)
+/* clang-format on */
 enum word {
 #define X(word) WORD_##word,
 	WORD_LIST(X)
