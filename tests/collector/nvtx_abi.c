@@ -81,7 +81,6 @@
 #define NUMBERS(X)                                                                                 \
 	X(NVTX_TABLE_CALLBACKS, NVTX_ETID_CALLBACKS)                                               \
 	X(NVTX_CORE, NVTX_CB_MODULE_CORE) X(NVTX_CUDA, NVTX_CB_MODULE_CUDA)                        \
-	X(NVTX_OPENCL, NVTX_CB_MODULE_OPENCL) X(NVTX_CUDART, NVTX_CB_MODULE_CUDART)                \
 	X(NVTX_CORE2, NVTX_CB_MODULE_CORE2) X(NVTX_PAYLOAD, NVTX_EXT_PAYLOAD_MODULEID)             \
 	X(NVTX_MESSAGE_ASCII, NVTX_MESSAGE_TYPE_ASCII)                                             \
 	X(NVTX_MESSAGE_WIDE, NVTX_MESSAGE_TYPE_UNICODE)                                            \
@@ -92,17 +91,12 @@
 	X(NVTX_VALUE_U32, NVTX_PAYLOAD_TYPE_UNSIGNED_INT32)                                        \
 	X(NVTX_VALUE_I32, NVTX_PAYLOAD_TYPE_INT32) X(NVTX_VALUE_F32, NVTX_PAYLOAD_TYPE_FLOAT)      \
 	X(NVTX_VALUE_EXTENDED, NVTX_PAYLOAD_TYPE_EXT)                                              \
-	X(NVTX_RESOURCE_POINTER, NVTX_RESOURCE_TYPE_GENERIC_POINTER)                               \
-	X(NVTX_RESOURCE_HANDLE, NVTX_RESOURCE_TYPE_GENERIC_HANDLE)                                 \
 	X(NVTX_RESOURCE_THREAD, NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE)                          \
 	X(NVTX_RESOURCE_PTHREAD, NVTX_RESOURCE_TYPE_GENERIC_THREAD_POSIX)                          \
 	X(NVTX_RESOURCE_CU_DEVICE, NVTX_RESOURCE_TYPE_CUDA_DEVICE)                                 \
-	X(NVTX_RESOURCE_CU_CONTEXT, NVTX_RESOURCE_TYPE_CUDA_CONTEXT)                               \
 	X(NVTX_RESOURCE_CU_STREAM, NVTX_RESOURCE_TYPE_CUDA_STREAM)                                 \
-	X(NVTX_RESOURCE_CU_EVENT, NVTX_RESOURCE_TYPE_CUDA_EVENT)                                   \
 	X(NVTX_RESOURCE_CUDA_DEVICE, NVTX_RESOURCE_TYPE_CUDART_DEVICE)                             \
-	X(NVTX_RESOURCE_CUDA_STREAM, NVTX_RESOURCE_TYPE_CUDART_STREAM)                             \
-	X(NVTX_RESOURCE_CUDA_EVENT, NVTX_RESOURCE_TYPE_CUDART_EVENT)                               \
+	X(NVTX_RESOURCE_CUDA_STREAM, NVTX_RESOURCE_TYPE_CUDART_STREAM)                               \
 	X(NVTX_SCHEMA_REFERENCED, NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED)                             \
 	X(NVTX_SCHEMA_RAW, NVTX_TYPE_PAYLOAD_SCHEMA_RAW)                                           \
 	X(NVTX_SCHEMA_STATIC, NVTX_PAYLOAD_SCHEMA_ID_STATIC_START)                                 \
@@ -119,15 +113,12 @@
 	X(NVTX_ENTRY_MESSAGE, NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE)                               \
 	X(NVTX_SCHEMA_IS_STATIC, NVTX_PAYLOAD_SCHEMA_TYPE_STATIC)                                  \
 	X(NVTX_SCHEMA_IS_DYNAMIC, NVTX_PAYLOAD_SCHEMA_TYPE_DYNAMIC)                                \
-	X(NVTX_SCHEMA_NAME, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME)                                   \
 	X(NVTX_SCHEMA_TYPE, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE)                                   \
-	X(NVTX_SCHEMA_FLAGS, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_FLAGS)                                 \
 	X(NVTX_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES)                             \
 	X(NVTX_SCHEMA_COUNT, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES)                           \
 	X(NVTX_SCHEMA_SIZE, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE)                            \
 	X(NVTX_SCHEMA_ALIGN, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ALIGNMENT)                             \
 	X(NVTX_SCHEMA_ID, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID)                                \
-	X(NVTX_ENUM_NAME, NVTX_PAYLOAD_ENUM_ATTR_FIELD_NAME)                                       \
 	X(NVTX_ENUM_ENTRIES, NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES)                                 \
 	X(NVTX_ENUM_COUNT, NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES)                               \
 	X(NVTX_ENUM_SIZE, NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE)                                       \

@@ -35,7 +35,7 @@ static uint64_t dropped, written_off;
 static struct cupti_subscriber *subscriber;
 static bool behind; /* stop was asked for, and is not over */
 static uint64_t stopped_ns, flush_ns, pause_ns;
-static bool can_ask_kinds, graph_level, no_driver;
+static bool graph_level, no_driver;
 static enum config_finalize finalizes;
 static _Atomic(void (*)(void)) wake_function;
 static _Atomic(struct cupti_subscriber *) leaving; /* cuptiFinalize() is due, inside a call */
@@ -283,7 +283,6 @@ static bool choose_kinds(const struct config *c)
 		cupti_kinds_enable(&t->lib, &choice, &t->kinds);
 	}
 	t->report.graph_level = graph_level;
-	can_ask_kinds = !cupti_kinds_gone(&t->lib, &t->kinds);
 	return t->kinds.on_count && t->kinds.refusal == CUPTI_OK;
 }
 
@@ -441,8 +440,6 @@ static void disable(void)
 {
 	struct cupti_client *t = &cupti_client;
 
-	if (can_ask_kinds)
-		t->report.gone += cupti_kinds_gone(&t->lib, &t->kinds);
 	cupti_clock_note(true);
 	t->report.clock_is_strange |= cupti_clock_is_strange();
 	cupti_kinds_disable(&t->lib, &t->kinds);
@@ -521,8 +518,6 @@ void cupti_client_repair(void)
 
 	if (!atomic_load(&on) || !take_turn())
 		return;
-	if (can_ask_kinds)
-		t->report.gone += cupti_kinds_gone(&t->lib, &t->kinds);
 	t->lib.register_callbacks(request, complete);
 	t->report.clock_is_strange |= !cupti_clock_set(&t->lib);
 	cupti_kinds_enable_again(&t->lib, &t->kinds);

@@ -26,7 +26,6 @@ struct cupti_report {      /* what people should know; grows, under the turn or 
 	bool no_thread_ids; /* thread ids are values of pthread_self() */
 	bool graph_level;
 	bool detaches;       /* from CUDA, after the last window that has ended */
-	unsigned gone;       /* kinds that others switched off */
 	uint64_t never_came; /* buffers */
 	uint64_t foreign;    /* buffers that another tool had allocated */
 	uint64_t taken_ns;   /* how long nothing was recorded until the kinds were enabled again */

@@ -209,11 +209,7 @@ static uint8_t attr_type(const struct field *f)
 
 static struct attr const_attr(struct writer *w, const struct field *f, const uint8_t *record)
 {
-	static const uint8_t bytes[] = {
-		[FIELD_U8] = 1,  [FIELD_U16] = 2, [FIELD_U32] = 4, [FIELD_U64] = 8,
-		[FIELD_I32] = 4, [FIELD_I64] = 8, [FIELD_F64] = 8, [FIELD_STR] = 8
-	};
-	struct cupti_number n = number_at(f->offset, bytes[f->type], attr_type(f) == ATTR_I64);
+	struct cupti_number n = cupti_number_of(f);
 	struct attr attr = { .key = name_of(w, f->name), .type = attr_type(f), .unit = f->unit };
 
 	attr.bits = read_number(record, &n);

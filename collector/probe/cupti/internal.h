@@ -53,8 +53,6 @@ void cupti_kinds_set(const struct cupti_lib *lib, struct cupti_kinds *k, int kin
 void cupti_kinds_enable_again(const struct cupti_lib *lib, const struct cupti_kinds *k);
 /* Disables the kinds that are on; the struct is not changed. */
 void cupti_kinds_disable(const struct cupti_lib *lib, const struct cupti_kinds *k);
-/* The number of our kinds that another tool has switched off; 0 where the library cannot say. */
-unsigned cupti_kinds_gone(const struct cupti_lib *lib, const struct cupti_kinds *k);
 /* {"on": [10, 1], "off": {"54": 21}} */
 void cupti_kinds_put_json(const struct cupti_kinds *k, struct buf *out);
 

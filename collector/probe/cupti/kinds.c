@@ -298,27 +298,6 @@ void cupti_kinds_disable(const struct cupti_lib *lib, const struct cupti_kinds *
 			lib->disable(table[i].kind);
 }
 
-unsigned cupti_kinds_gone(const struct cupti_lib *lib, const struct cupti_kinds *k)
-{
-	/*
-	 * CUPTI does not say whether the size is in bytes or in entries: the array is large enough
-	 * for both
-	 */
-	int kinds[CUPTI_KINDS * sizeof(int)];
-	uint32_t size = CUPTI_KINDS * sizeof(int), count = 0, i;
-	bool there[CUPTI_KINDS] = { false };
-	unsigned gone = 0;
-
-	if (!lib->enabled_kinds || lib->enabled_kinds(NULL, kinds, &size, &count) != CUPTI_OK)
-		return 0;
-	for (i = 0; i < count && i < CUPTI_KINDS; i++)
-		if ((unsigned)kinds[i] < CUPTI_KINDS)
-			there[kinds[i]] = true;
-	for (i = 0; i < CUPTI_KINDS; i++)
-		gone += k->on[i] && !there[i];
-	return gone;
-}
-
 void cupti_kinds_put_json(const struct cupti_kinds *k, struct buf *out)
 {
 	const char *comma = "";

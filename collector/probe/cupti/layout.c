@@ -22,7 +22,7 @@ static bool is_there(const struct field *f, uint16_t size, uint32_t api_version)
 	       (!f->since || api_version >= f->since);
 }
 
-static struct cupti_number number_of(const struct field *f)
+struct cupti_number cupti_number_of(const struct field *f)
 {
 	struct cupti_number n = number_at(f->offset, type_bytes[f->type],
 					  f->type == FIELD_I32 || f->type == FIELD_I64);
@@ -59,13 +59,13 @@ static void add_track(struct cupti_layout *p, const struct field *f)
 	if (is_named(f, "pid") && p->record->cupti != CUPTI_OVERHEAD)
 		return;
 	if (is_named(f, "device") || is_named(f, "pid")) /* of an overhead: either */
-		p->device = number_of(f);
+		p->device = cupti_number_of(f);
 	else if (is_named(f, "context"))
-		p->context = number_of(f);
+		p->context = cupti_number_of(f);
 	else if (is_named(f, "stream"))
-		p->stream = number_of(f);
+		p->stream = cupti_number_of(f);
 	else
-		p->thread = number_of(f);
+		p->thread = cupti_number_of(f);
 	look_at(p, f);
 }
 
@@ -74,7 +74,7 @@ static void add_event_arg(struct cupti_layout *p, const struct field *f)
 	if (p->arg_count == LAYOUT_ARGS)
 		return;
 	p->arg_fields[p->arg_count] = f;
-	p->args[p->arg_count++] = f->from_cupti ? number_of(f) : (struct cupti_number){ 0 };
+	p->args[p->arg_count++] = f->from_cupti ? cupti_number_of(f) : (struct cupti_number){ 0 };
 }
 
 static void add_const(struct cupti_layout *p, const struct field *f)
@@ -105,23 +105,23 @@ static void add_field(struct cupti_layout *p, const struct field *f, unsigned va
 {
 	switch (f->place) {
 	case PLACE_BEGIN:
-		p->begin = number_of(f);
+		p->begin = cupti_number_of(f);
 		break;
 	case PLACE_END:
-		p->end = number_of(f);
+		p->end = cupti_number_of(f);
 		break;
 	case PLACE_CORRELATION:
-		p->correlation = number_of(f);
+		p->correlation = cupti_number_of(f);
 		break;
 	case PLACE_VALUE:
-		p->value = number_of(f);
+		p->value = cupti_number_of(f);
 		break;
 	case PLACE_NAME:
 		p->name_at = f->offset;
 		look_at(p, f);
 		break;
 	case PLACE_SUBKIND:
-		p->kind = number_of(f);
+		p->kind = cupti_number_of(f);
 		look_at(p, f);
 		break;
 	case PLACE_TRACK:

@@ -124,6 +124,8 @@ static inline struct cupti_number number_at(uint16_t at, uint8_t bytes, bool is_
 				      .mask = sign | (sign - (bytes != 0)) };
 }
 
+/* Of a field that records have. */
+struct cupti_number cupti_number_of(const struct field *f);
 /* Widened, signed where the field is; 0 where there is none. */
 static inline uint64_t read_number(const uint8_t *record, const struct cupti_number *n)
 {

@@ -83,8 +83,6 @@ struct cupti_subscriber_params {
 	  (uint32_t on, struct cupti_subscriber * subscriber, int domain))                         \
 	X(enable_runtime_call, "cuptiActivityEnableRuntimeApi", (uint32_t cbid, uint8_t on))       \
 	X(enable_driver_call, "cuptiActivityEnableDriverApi", (uint32_t cbid, uint8_t on))         \
-	X(enabled_kinds, "cuptiActivityGetEnabledKinds",                                           \
-	  (struct cupti_subscriber * subscriber, int *kinds, uint32_t *size, uint32_t *count))     \
 	X(context_id, "cuptiGetContextId", (void * context, uint32_t * id))                        \
 	X(stream_id, "cuptiGetStreamIdEx",                                                         \
 	  (void * context, void * stream, uint8_t per_thread, uint32_t * id))                      \

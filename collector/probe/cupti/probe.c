@@ -226,8 +226,6 @@ static void put_doubts(struct buf *b, const struct cupti_report *t, uint64_t lat
 			     "%llu buffers did not come back: another tool may have taken over, or "
 			     "work never ended",
 			     (unsigned long long)t->never_came);
-	if (t->gone)
-		add_sentence(b, "another tool switched off %u kinds of records", t->gone);
 	if (t->other[0])
 		add_sentence(b,
 			     "another copy of CUPTI is loaded, %s: what its users record is not "

@@ -19,7 +19,6 @@
 enum nvtx_module {
 	NVTX_CORE = 1,
 	NVTX_CUDA = 2,
-	NVTX_OPENCL = 3,
 	NVTX_CUDART = 4,
 	NVTX_CORE2 = 5,
 	NVTX_PAYLOAD = 2, /* of extensions, which count for themselves */
@@ -91,17 +90,12 @@ struct nvtx_data {
 };
 
 enum nvtx_resource_type {
-	NVTX_RESOURCE_POINTER = 0x10001,
-	NVTX_RESOURCE_HANDLE = 0x10002,
 	NVTX_RESOURCE_THREAD = 0x10003,
 	NVTX_RESOURCE_PTHREAD = 0x10004,
 	NVTX_RESOURCE_CU_DEVICE = 0x40001,
-	NVTX_RESOURCE_CU_CONTEXT = 0x40002,
 	NVTX_RESOURCE_CU_STREAM = 0x40003,
-	NVTX_RESOURCE_CU_EVENT = 0x40004,
 	NVTX_RESOURCE_CUDA_DEVICE = 0x50000,
 	NVTX_RESOURCE_CUDA_STREAM = 0x50001,
-	NVTX_RESOURCE_CUDA_EVENT = 0x50002,
 };
 struct nvtx_resource {
 	uint16_t version, size;
@@ -128,9 +122,7 @@ struct nvtx_entry {
 
 enum nvtx_schema_type { NVTX_SCHEMA_IS_STATIC = 1, NVTX_SCHEMA_IS_DYNAMIC = 2 };
 enum nvtx_schema_field { /* bits of `mask` */
-			 NVTX_SCHEMA_NAME = 1 << 1,
 			 NVTX_SCHEMA_TYPE = 1 << 2,
-			 NVTX_SCHEMA_FLAGS = 1 << 3,
 			 NVTX_SCHEMA_ENTRIES = 1 << 4,
 			 NVTX_SCHEMA_COUNT = 1 << 5,
 			 NVTX_SCHEMA_SIZE = 1 << 6,
@@ -148,7 +140,6 @@ struct nvtx_schema {
 };
 
 enum nvtx_enum_field {
-	NVTX_ENUM_NAME = 1 << 1,
 	NVTX_ENUM_ENTRIES = 1 << 2,
 	NVTX_ENUM_COUNT = 1 << 3,
 	NVTX_ENUM_SIZE = 1 << 4,

@@ -25,12 +25,8 @@ uint32_t nvtx_color(unsigned color);
 
 /* What has a name. */
 enum nvtx_object {
-	NVTX_THREAD, /* id: gettid() */
-	NVTX_DEVICE, /* CUDA's ordinal */
-	NVTX_STREAM,
-	NVTX_CONTEXT,
-	NVTX_EVENT,     /* the address that CUDA gave out */
-	NVTX_OTHER,     /* an address or a handle of the program's */
+	NVTX_THREAD,    /* id: gettid() */
+	NVTX_DEVICE,    /* CUDA's ordinal */
 	NVTX_STREAM_ID, /* cupti_ids_word() */
 	NVTX_CATEGORY,  /* nvtx_category() */
 };

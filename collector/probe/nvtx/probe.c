@@ -15,7 +15,6 @@
 #include "collector/probe/rows.h"
 #include "collector/store/writer.h"
 #include "schemas/base/buf.h"
-#include "schemas/base/json_text.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -122,45 +121,48 @@ static const void *domain_handle(int32_t type, const void *name)
 	return handle_of(nvtx_domain_find(keep_name(type, name)));
 }
 
-/* The address of a stream means nothing to readers of the log, so its id is stored too. */
-static void put_object(enum nvtx_object object, uint64_t id, uint32_t name)
+/* The address of a stream means nothing to readers of the log: it is known by its id. */
+static void name_stream(const void *stream, uint32_t name)
 {
 	struct cupti_stream_ids ids;
 
-	nvtx_object_put(object, id, name);
-	if (object == NVTX_STREAM && cupti_ids_of_stream((const void *)(uintptr_t)id, &ids))
+	if (cupti_ids_of_stream(stream, &ids))
 		nvtx_object_put(NVTX_STREAM_ID, cupti_ids_word(ids.context, ids.stream), name);
 }
 
+static void name_device(int device, uint32_t name)
+{
+	nvtx_object_put(NVTX_DEVICE, (uint64_t)device, name);
+}
+
+static void name_thread(uint32_t tid, uint32_t name)
+{
+	nvtx_object_put(NVTX_THREAD, tid, name);
+}
+
+/* Names of contexts, of events and of the program's own things would stand nowhere. */
 static const void *resource_create(const void *domain, const struct nvtx_resource *r)
 {
-	static const struct {
-		int32_t type;
-		enum nvtx_object object;
-	} rows[] = {
-		{ NVTX_RESOURCE_THREAD, NVTX_THREAD },
-		{ NVTX_RESOURCE_PTHREAD, NVTX_THREAD },
-		{ NVTX_RESOURCE_CU_DEVICE, NVTX_DEVICE },
-		{ NVTX_RESOURCE_CUDA_DEVICE, NVTX_DEVICE },
-		{ NVTX_RESOURCE_CU_STREAM, NVTX_STREAM },
-		{ NVTX_RESOURCE_CUDA_STREAM, NVTX_STREAM },
-		{ NVTX_RESOURCE_CU_CONTEXT, NVTX_CONTEXT },
-		{ NVTX_RESOURCE_CU_EVENT, NVTX_EVENT },
-		{ NVTX_RESOURCE_CUDA_EVENT, NVTX_EVENT },
-	};
-	enum nvtx_object object = NVTX_OTHER;
-
 	if (!r || r->size < sizeof(*r))
 		return handle_of(1);
-	uint64_t id = r->id;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].type == r->type)
-			object = rows[i].object;
-	if (r->type == NVTX_RESOURCE_PTHREAD && id == (uint64_t)pthread_self())
-		id = (uint64_t)syscall(SYS_gettid);
-	else if (r->type == NVTX_RESOURCE_PTHREAD)
-		object = NVTX_OTHER; /* the number of another pthread_t is unknown */
-	put_object(object, id, keep_name(r->message_type, r->message));
+	uint32_t name = keep_name(r->message_type, r->message);
+	switch (r->type) {
+	case NVTX_RESOURCE_THREAD:
+		name_thread((uint32_t)r->id, name);
+		break;
+	case NVTX_RESOURCE_PTHREAD: /* the number of another pthread_t is unknown */
+		if (r->id == (uint64_t)pthread_self())
+			name_thread((uint32_t)syscall(SYS_gettid), name);
+		break;
+	case NVTX_RESOURCE_CU_DEVICE:
+	case NVTX_RESOURCE_CUDA_DEVICE:
+		name_device((int)r->id, name);
+		break;
+	case NVTX_RESOURCE_CU_STREAM:
+	case NVTX_RESOURCE_CUDA_STREAM:
+		name_stream((const void *)(uintptr_t)r->id, name);
+		break;
+	}
 	return handle_of(1);
 }
 
@@ -192,21 +194,17 @@ static void destroy(const void *handle)
 {
 }
 
-#define NAMED(function, id_type, object, form, text_type)                                          \
-	static void function(id_type id, const text_type *name)                                    \
+#define NAMED(what, id_type, suffix, form, text_type)                                              \
+	static void what##_##suffix(id_type id, const text_type *name)                             \
 	{                                                                                          \
-		put_object(object, (uint64_t)(uintptr_t)id, keep_name(NVTX_MESSAGE_##form, name)); \
+		name_##what(id, keep_name(NVTX_MESSAGE_##form, name));                             \
 	}
-NAMED(thread_a, uint32_t, NVTX_THREAD, ASCII, char)
-NAMED(thread_w, uint32_t, NVTX_THREAD, WIDE, wchar_t)
-NAMED(device_a, int, NVTX_DEVICE, ASCII, char)
-NAMED(device_w, int, NVTX_DEVICE, WIDE, wchar_t)
-NAMED(context_a, const void *, NVTX_CONTEXT, ASCII, char)
-NAMED(context_w, const void *, NVTX_CONTEXT, WIDE, wchar_t)
-NAMED(stream_a, const void *, NVTX_STREAM, ASCII, char)
-NAMED(stream_w, const void *, NVTX_STREAM, WIDE, wchar_t)
-NAMED(event_a, const void *, NVTX_EVENT, ASCII, char)
-NAMED(event_w, const void *, NVTX_EVENT, WIDE, wchar_t)
+NAMED(thread, uint32_t, a, ASCII, char)
+NAMED(thread, uint32_t, w, WIDE, wchar_t)
+NAMED(device, int, a, ASCII, char)
+NAMED(device, int, w, WIDE, wchar_t)
+NAMED(stream, const void *, a, ASCII, char)
+NAMED(stream, const void *, w, WIDE, wchar_t)
 
 static uint64_t schema_register(const void *domain, const struct nvtx_schema *s)
 {
@@ -253,18 +251,12 @@ static const struct nvtx_function_row function_rows[] = {
 	F(NVTX_CORE, 15, thread_w),
 	F(NVTX_CUDA, 1, device_a),
 	F(NVTX_CUDA, 2, device_w),
-	F(NVTX_CUDA, 3, context_a),
-	F(NVTX_CUDA, 4, context_w),
 	F(NVTX_CUDA, 5, stream_a),
 	F(NVTX_CUDA, 6, stream_w),
-	F(NVTX_CUDA, 7, event_a),
-	F(NVTX_CUDA, 8, event_w),
 	F(NVTX_CUDART, 1, device_a),
 	F(NVTX_CUDART, 2, device_w),
 	F(NVTX_CUDART, 3, stream_a),
 	F(NVTX_CUDART, 4, stream_w),
-	F(NVTX_CUDART, 5, event_a),
-	F(NVTX_CUDART, 6, event_w),
 	F(NVTX_CORE2, 1, domain_mark),
 	F(NVTX_CORE2, 2, domain_start),
 	F(NVTX_CORE2, 3, domain_end),
@@ -393,33 +385,9 @@ static unsigned nvtx_drain(struct writer *w, uint64_t now_ns)
 
 	if (domains != reported.domains)
 		note_xla_domain(w, domains);
-	if (count && (count != reported.objects || writer_log(w) != reported.log)) {
-		/* What is named by an address is not always found among CUPTI's numbers: all names
-		 * are in the log.
-		 */
-		static const char *const words[] = { "thread", "device", "stream",   "context",
-						     "event",  "other",  "stream_id" };
-		struct buf out;
-		size_t len;
-
-		buf_init(&out, 64 * 1024);
-		for (uint32_t i = 0; i < count && out.len < 60 * 1024; i++) {
-			struct nvtx_named n = nvtx_object_at(i);
-			const char *text = name_text(n.name, &len);
-
-			if (n.object == NVTX_CATEGORY) /* its events have it */
-				continue;
-			buf_putf(&out, "%s{\"%s\": %llu, \"name\": ", out.len ? ", " : "[",
-				 words[n.object], (unsigned long long)n.id);
-			json_put_text(&out, text, len);
-			buf_put_byte(&out, '}');
-		}
-		buf_put_byte(&out, ']');
-		if (out.len > 1)
-			writer_set_attribute(w, "nvtx_names", buf_text(&out), true);
-		buf_release(&out);
-		if (writer_ready(w))
-			name_threads(w, count);
+	if (count && writer_ready(w) &&
+	    (count != reported.objects || writer_log(w) != reported.log)) {
+		name_threads(w, count);
 		reported.objects = count;
 		reported.log = writer_log(w);
 	}
