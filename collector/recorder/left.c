@@ -4,7 +4,7 @@
 #include "collector/arena/texts.h"
 #include "collector/config/config.h"
 #include "collector/probe/nvtx/names.h"
-#include "collector/probe/nvtx/payload.h"
+#include "collector/probe/nvtx/open.h"
 #include "collector/probe/probe.h"
 #include "collector/recorder/recorder.h"
 #include "collector/session/session.h"
@@ -42,7 +42,7 @@ static bool read_settings(struct config *config)
 bool recorder_adopt_late(void)
 {
 	nvtx_started_adopt();
-	return nvtx_names_adopt() && nvtx_schemas_adopt();
+	return nvtx_names_adopt();
 }
 
 bool recorder_adopt(struct config *config)

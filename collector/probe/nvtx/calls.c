@@ -65,7 +65,6 @@ static struct thread_state *make_stack(struct thread_state *thread)
 		return NULL;
 	}
 	nvtx_names_own();
-	nvtx_schemas_own();
 	threads_have_ranges(&nvtx_ranges);
 	atomic_store_explicit(&thread->nvtx, (uint8_t *)s - (uint8_t *)thread,
 			      memory_order_release);

@@ -21,6 +21,7 @@ struct tables {
 	_Atomic uint32_t domain_count, object_count;
 	_Atomic uint64_t lost;
 	uint64_t told, stored[2]; /* of lost: in a log's rows; in what is stored, by its parity */
+	struct nvtx_schemas schemas;
 };
 static struct tables own_memory;
 /* Those that are looked into; a child of fork() reads its parent's until it has its own. */
@@ -38,7 +39,7 @@ static struct tables *tables_now(void)
 /* The tables of this process, with all that the ones before have; under the lock. */
 static struct tables *own_tables(void)
 {
-	struct tables *before = tables_now(), *t = arena_table(ARENA_NVTX_NAMES, sizeof(*t));
+	struct tables *before = tables_now(), *t = arena_table(ARENA_NVTX, sizeof(*t));
 
 	if (!t)
 		t = &own_memory;
@@ -54,6 +55,14 @@ static struct tables *own_tables(void)
 	t->told = before->told;
 	SET_COUNT(t->domain_count, count);
 	SET_COUNT(t->object_count, named);
+	count = COUNT_OF(before->schemas.count);
+	memcpy(t->schemas.rows, before->schemas.rows, count * sizeof(t->schemas.rows[0]));
+	const struct nvtx_schema_row *last = count ? &t->schemas.rows[count - 1] : NULL;
+
+	t->schemas.entry_count = last ? last->first + last->count : 0;
+	memcpy(t->schemas.entries, before->schemas.entries,
+	       t->schemas.entry_count * sizeof(t->schemas.entries[0]));
+	SET_COUNT(t->schemas.count, count);
 	atomic_store_explicit(&tables, t, memory_order_release);
 	return t;
 }
@@ -67,10 +76,15 @@ void nvtx_names_own(void)
 
 bool nvtx_names_adopt(void)
 {
-	struct tables *t = arena_table_there(ARENA_NVTX_NAMES, sizeof(*t));
+	struct tables *t = arena_table_there(ARENA_NVTX, sizeof(*t));
 
-	if (t && (t->domain_count >= NVTX_DOMAINS || t->object_count > OBJECTS))
+	if (t && (t->domain_count >= NVTX_DOMAINS || t->object_count > OBJECTS ||
+		  t->schemas.count > NVTX_SCHEMAS))
 		return false;
+	for (uint32_t i = 0; t && i < t->schemas.count; i++)
+		if (t->schemas.rows[i].first > NVTX_ENTRIES ||
+		    t->schemas.rows[i].count > NVTX_ENTRIES - t->schemas.rows[i].first)
+			return false;
 	if (!t || t == tables_now())
 		return true;
 	t->told = t->stored[arena()->commit & 1];
@@ -86,6 +100,16 @@ void nvtx_names_lock(void)
 void nvtx_names_unlock(void)
 {
 	lock_release(&lock);
+}
+
+const struct nvtx_schemas *nvtx_schemas(void)
+{
+	return &tables_now()->schemas;
+}
+
+struct nvtx_schemas *nvtx_schemas_own(void)
+{
+	return &own_tables()->schemas;
 }
 
 uint64_t nvtx_lost(void)

@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include "schemas/model/nvtx.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -54,10 +56,36 @@ uint64_t nvtx_lost(void);
 void nvtx_lost_is_told(uint64_t count);
 void nvtx_lost_is_stored(unsigned parity);
 
+/*
+ * Schemas of payloads, in the same tables.  Rows below the count are complete and constant.  One
+ * that is registered again gets a new row, and the newest row is valid.
+ */
+enum { NVTX_SCHEMAS = 1024, NVTX_ENTRIES = 16384 };
+struct nvtx_schemas {
+	_Atomic uint32_t count;
+	uint32_t entry_count; /* under the lock */
+	struct nvtx_schema_row {
+		uint64_t id;
+		uint32_t domain;
+		uint32_t first, count; /* entries */
+		struct nvtx_type type; /* size 0: unknown */
+	} rows[NVTX_SCHEMAS];
+	/* Of an enum: type is the value, flags whether it is a flag. */
+	struct nvtx_schema_entry {
+		uint64_t type, length;
+		uint32_t flags, name; /* name: id of texts.h */
+		uint32_t offset;      /* in a static schema */
+		uint32_t spare;
+	} entries[NVTX_ENTRIES];
+};
+const struct nvtx_schemas *nvtx_schemas(void);
+/* Under the lock: those of this process, to be added to. */
+struct nvtx_schemas *nvtx_schemas_own(void);
+
 /* Puts the tables into this process's arena, if they are not there yet. */
 void nvtx_names_own(void);
 /* After arena_adopt(): takes the tables in it; false: they are damaged. */
 bool nvtx_names_adopt(void);
-/* For what else is registered: nvtx/payload.c, open.c. */
+/* For what else is registered. */
 void nvtx_names_lock(void);
 void nvtx_names_unlock(void);

@@ -2,7 +2,6 @@
 #include "collector/probe/nvtx/payload.h"
 
 #include "collector/probe/nvtx/names.h"
-#include "collector/arena/arena.h"
 #include "collector/arena/texts.h"
 #include "schemas/base/buf.h"
 
@@ -12,8 +11,6 @@
 #include <unistd.h>
 
 enum {
-	SCHEMAS = 1024,
-	ENTRIES = 16384,
 	ENTRIES_OF_ONE = 128, /* further entries are ignored */
 	LENGTH_MAX = 1 << 16, /* of an array or a text */
 	ALIGN_MAX = 64,
@@ -24,92 +21,16 @@ enum {
 	PAGE = 4096,
 };
 
-/* An entry of a schema; of an enum: type is the value, flags whether it is a flag. */
-struct entry {
-	uint64_t type, length;
-	uint32_t flags, name; /* name: id of texts.h */
-	uint32_t offset;      /* in a static schema */
-	uint32_t spare;
-};
-struct schema {
-	uint64_t id;
-	uint32_t domain;
-	uint32_t first, count; /* entries */
-	struct nvtx_type type; /* size 0: unknown */
-};
-
-/*
- * Rows below the count are complete and constant.  A schema that is registered again gets a new
- * row, and the newest row is valid.  In the arena, or in our own memory, as in nvtx/names.c.
- */
-struct tables {
-	_Atomic uint32_t schema_count;
-	uint32_t entry_count; /* under the lock of nvtx/names.h */
-	struct schema schemas[SCHEMAS];
-	struct entry entries[ENTRIES];
-};
-static struct tables own_memory;
-static struct tables *_Atomic tables = &own_memory;
-
-static struct tables *tables_now(void)
+static const struct nvtx_schema_entry *entries_of(const struct nvtx_schema_row *s)
 {
-	return atomic_load_explicit(&tables, memory_order_acquire);
+	return &nvtx_schemas()->entries[s->first];
 }
 
-/* The tables of this process, with all that the ones before have; under the lock. */
-static struct tables *own_tables(void)
+static const struct nvtx_schema_row *find_schema(uint32_t domain, uint64_t id)
 {
-	struct tables *before = tables_now(), *t = arena_table(ARENA_NVTX_SCHEMAS, sizeof(*t));
-
-	if (!t)
-		t = &own_memory;
-	if (t == before)
-		return t;
-	uint32_t count = atomic_load_explicit(&before->schema_count, memory_order_acquire);
-	t->entry_count = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		t->schemas[i] = before->schemas[i];
-		t->entry_count = t->schemas[i].first + t->schemas[i].count;
-	}
-	memcpy(t->entries, before->entries, t->entry_count * sizeof(t->entries[0]));
-	atomic_store_explicit(&t->schema_count, count, memory_order_release);
-	atomic_store_explicit(&tables, t, memory_order_release);
-	return t;
-}
-
-void nvtx_schemas_own(void)
-{
-	nvtx_names_lock();
-	own_tables();
-	nvtx_names_unlock();
-}
-
-bool nvtx_schemas_adopt(void)
-{
-	struct tables *t = arena_table_there(ARENA_NVTX_SCHEMAS, sizeof(*t));
-
-	if (!t || t == atomic_load(&tables))
-		return true;
-	if (t->schema_count > SCHEMAS)
-		return false;
-	for (uint32_t i = 0; i < t->schema_count; i++)
-		if (t->schemas[i].first > ENTRIES ||
-		    t->schemas[i].count > ENTRIES - t->schemas[i].first)
-			return false;
-	atomic_store_explicit(&tables, t, memory_order_release);
-	return true;
-}
-
-static const struct entry *entries_of(const struct schema *s)
-{
-	return &tables_now()->entries[s->first];
-}
-
-static const struct schema *find_schema(uint32_t domain, uint64_t id)
-{
-	const struct tables *t = tables_now();
-	const struct schema *rows = t->schemas;
-	uint32_t count = atomic_load_explicit(&t->schema_count, memory_order_acquire);
+	const struct nvtx_schemas *t = nvtx_schemas();
+	const struct nvtx_schema_row *rows = t->rows;
+	uint32_t count = atomic_load_explicit(&t->count, memory_order_acquire);
 
 	if (id >= NVTX_SCHEMA_DYNAMIC)
 		return id - NVTX_SCHEMA_DYNAMIC < count ? &rows[id - NVTX_SCHEMA_DYNAMIC] : NULL;
@@ -120,7 +41,8 @@ static const struct schema *find_schema(uint32_t domain, uint64_t id)
 }
 
 /* *schema is NULL for a type of NVTX's own and for one that is unknown. */
-static struct nvtx_type find_type(uint32_t domain, uint64_t type, const struct schema **schema)
+static struct nvtx_type find_type(uint32_t domain, uint64_t type,
+				  const struct nvtx_schema_row **schema)
 {
 	*schema = type < NVTX_TYPE_END ? NULL : find_schema(domain, type);
 	return *schema ? (*schema)->type : nvtx_type_find(type);
@@ -137,9 +59,9 @@ static uint32_t at_most(uint64_t value, uint32_t most)
  * Makes of an entry that holds an address what a reader can decode: a text that is copied with the
  * payload, a number, or nothing where the bytes are elsewhere.
  */
-static void resolve_address(uint32_t domain, struct entry *e)
+static void resolve_address(uint32_t domain, struct nvtx_schema_entry *e)
 {
-	const struct schema *schema;
+	const struct nvtx_schema_row *schema;
 	struct nvtx_type type = find_type(domain, e->type, &schema);
 	bool points = e->flags & NVTX_ENTRY_POINTER;
 	unsigned array = e->flags & NVTX_ENTRY_ARRAY;
@@ -157,9 +79,9 @@ static void resolve_address(uint32_t domain, struct entry *e)
 }
 
 /* Finds the offset of each entry by the rules of C, and the size and alignment of the struct. */
-static void lay_out(struct schema *s, struct entry *e, uint32_t pack)
+static void lay_out(struct nvtx_schema_row *s, struct nvtx_schema_entry *e, uint32_t pack)
 {
-	const struct schema *nested;
+	const struct nvtx_schema_row *nested;
 	uint32_t end = 0, size = s->type.size;
 
 	s->type.align = 1;
@@ -190,13 +112,13 @@ static void lay_out(struct schema *s, struct entry *e, uint32_t pack)
 
 /* Under the lock: the id of an equal schema, which each copy of a library registers, or a new one.
  */
-static uint64_t add_schema(struct schema *s, const struct entry *e)
+static uint64_t add_schema(struct nvtx_schema_row *s, const struct nvtx_schema_entry *e)
 {
-	struct tables *t = own_tables();
-	uint32_t count = atomic_load_explicit(&t->schema_count, memory_order_relaxed);
+	struct nvtx_schemas *t = nvtx_schemas_own();
+	uint32_t count = atomic_load_explicit(&t->count, memory_order_relaxed);
 
 	for (uint32_t i = count; i > 0; i--) {
-		const struct schema *old = &t->schemas[i - 1];
+		const struct nvtx_schema_row *old = &t->rows[i - 1];
 
 		if (old->domain != s->domain ||
 		    (s->id ? old->id != s->id : old->id < NVTX_SCHEMA_DYNAMIC))
@@ -207,7 +129,7 @@ static uint64_t add_schema(struct schema *s, const struct entry *e)
 		if (s->id)
 			break;
 	}
-	if (count == SCHEMAS || t->entry_count + s->count > ENTRIES) {
+	if (count == NVTX_SCHEMAS || t->entry_count + s->count > NVTX_ENTRIES) {
 		nvtx_lose(1);
 		return 0;
 	}
@@ -216,12 +138,13 @@ static uint64_t add_schema(struct schema *s, const struct entry *e)
 	s->first = t->entry_count;
 	memcpy(&t->entries[s->first], e, s->count * sizeof(*e));
 	t->entry_count += s->count;
-	t->schemas[count] = *s;
-	atomic_store_explicit(&t->schema_count, count + 1, memory_order_release);
+	t->rows[count] = *s;
+	atomic_store_explicit(&t->count, count + 1, memory_order_release);
 	return s->id;
 }
 
-static uint64_t put_schema(struct schema *s, const struct entry *e, bool has_id, uint64_t id)
+static uint64_t put_schema(struct nvtx_schema_row *s, const struct nvtx_schema_entry *e,
+			   bool has_id, uint64_t id)
 {
 	if (has_id && id >= NVTX_SCHEMA_STATIC && id < NVTX_SCHEMA_DYNAMIC)
 		s->id = id;
@@ -234,8 +157,8 @@ static uint64_t put_schema(struct schema *s, const struct entry *e, bool has_id,
 uint64_t nvtx_schema_put(uint32_t domain, const struct nvtx_schema *s)
 {
 	const uint64_t needs = NVTX_SCHEMA_ENTRIES | NVTX_SCHEMA_COUNT;
-	struct entry own[ENTRIES_OF_ONE] = { { 0 } };
-	struct schema row = { .domain = domain };
+	struct nvtx_schema_entry own[ENTRIES_OF_ONE] = { { 0 } };
+	struct nvtx_schema_row row = { .domain = domain };
 
 	if (!s || (s->mask & needs) != needs || !s->entries)
 		return 0;
@@ -247,11 +170,13 @@ uint64_t nvtx_schema_put(uint32_t domain, const struct nvtx_schema *s)
 		row.type.size = (uint16_t)s->size;
 	row.count = at_most(s->entry_count, ENTRIES_OF_ONE);
 	for (size_t i = 0; i < row.count; i++)
-		own[i] = (struct entry){ .type = s->entries[i].type,
-					 .length = at_most(s->entries[i].detail, LENGTH_MAX),
-					 .flags = (uint32_t)s->entries[i].flags,
-					 .name = name_find(s->entries[i].name),
-					 .offset = at_most(s->entries[i].offset, LENGTH_MAX) };
+		own[i] = (struct nvtx_schema_entry){
+			.type = s->entries[i].type,
+			.length = at_most(s->entries[i].detail, LENGTH_MAX),
+			.flags = (uint32_t)s->entries[i].flags,
+			.name = name_find(s->entries[i].name),
+			.offset = at_most(s->entries[i].offset, LENGTH_MAX)
+		};
 	lay_out(&row, own,
 		s->mask & NVTX_SCHEMA_ALIGN && s->align <= ALIGN_MAX ? (uint32_t)s->align : 0);
 	return put_schema(&row, own, s->mask & NVTX_SCHEMA_ID, s->id);
@@ -260,8 +185,9 @@ uint64_t nvtx_schema_put(uint32_t domain, const struct nvtx_schema *s)
 uint64_t nvtx_enum_put(uint32_t domain, const struct nvtx_enum *e)
 {
 	const uint64_t needs = NVTX_ENUM_ENTRIES | NVTX_ENUM_COUNT;
-	struct entry own[ENTRIES_OF_ONE] = { { 0 } };
-	struct schema row = { .domain = domain, .type = { NVTX_FORM_ENUM, sizeof(int), 0 } };
+	struct nvtx_schema_entry own[ENTRIES_OF_ONE] = { { 0 } };
+	struct nvtx_schema_row row = { .domain = domain,
+				       .type = { NVTX_FORM_ENUM, sizeof(int), 0 } };
 
 	if (!e || (e->mask & needs) != needs || !e->words)
 		return 0;
@@ -270,9 +196,9 @@ uint64_t nvtx_enum_put(uint32_t domain, const struct nvtx_enum *e)
 	row.type.align = row.type.size;
 	row.count = at_most(e->word_count, ENTRIES_OF_ONE);
 	for (size_t i = 0; i < row.count; i++)
-		own[i] = (struct entry){ .type = e->words[i].value,
-					 .flags = e->words[i].is_flag != 0,
-					 .name = name_find(e->words[i].name) };
+		own[i] = (struct nvtx_schema_entry){ .type = e->words[i].value,
+						     .flags = e->words[i].is_flag != 0,
+						     .name = name_find(e->words[i].name) };
 	return put_schema(&row, own, e->mask & NVTX_ENUM_ID, e->id);
 }
 
@@ -324,10 +250,10 @@ static void copy_text(struct copying *c, size_t offset, bool is_pointer)
 	memcpy(to + 4, text, len);
 }
 
-static void copy_texts(struct copying *c, const struct schema *s, size_t at)
+static void copy_texts(struct copying *c, const struct nvtx_schema_row *s, size_t at)
 {
-	for (const struct entry *e = entries_of(s), *end = e + s->count; e < end; e++) {
-		const struct schema *nested;
+	for (const struct nvtx_schema_entry *e = entries_of(s), *end = e + s->count; e < end; e++) {
+		const struct nvtx_schema_row *nested;
 		struct nvtx_type type = find_type(s->domain, e->type, &nested);
 		bool is_array = (e->flags & NVTX_ENTRY_ARRAY) == NVTX_ENTRY_ARRAY_FIXED;
 
@@ -346,7 +272,7 @@ static void copy_texts(struct copying *c, const struct schema *s, size_t at)
 void nvtx_payload_copy(struct nvtx_draft *d, uint32_t domain, const struct nvtx_data *data)
 {
 	struct copying c = { d, data->bytes, data->size, VISITS };
-	const struct schema *schema;
+	const struct nvtx_schema_row *schema;
 	struct nvtx_type type = find_type(domain, data->schema, &schema);
 
 	if (!data->bytes || data->schema == NVTX_SCHEMA_REFERENCED)
@@ -377,7 +303,7 @@ void nvtx_schema_write(struct buf *out, uint32_t domain, uint64_t id)
 
 	buf_init(&row, out->ceiling);
 	for (size_t i = 0; i < count; i++) {
-		const struct schema *s = find_schema(domain, ids[i]);
+		const struct nvtx_schema_row *s = find_schema(domain, ids[i]);
 
 		if (!s)
 			continue;
@@ -386,7 +312,8 @@ void nvtx_schema_write(struct buf *out, uint32_t domain, uint64_t id)
 		buf_put_byte(&row, s->type.form);
 		buf_put_u16(&row, s->type.size);
 		buf_put_u16(&row, s->type.align);
-		for (const struct entry *e = entries_of(s), *end = e + s->count; e < end; e++) {
+		for (const struct nvtx_schema_entry *e = entries_of(s), *end = e + s->count;
+		     e < end; e++) {
 			const char *name = name_text(e->name, &len);
 
 			buf_put_varint(&row, e->type);

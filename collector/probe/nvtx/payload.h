@@ -26,10 +26,5 @@ uint64_t nvtx_enum_put(uint32_t domain, const struct nvtx_enum *e);
  */
 void nvtx_payload_copy(struct nvtx_draft *d, uint32_t domain, const struct nvtx_data *data);
 
-/* Puts the tables into this process's arena, if they are not there yet. */
-void nvtx_schemas_own(void);
-/* After arena_adopt(): takes the tables in it; false: they are damaged. */
-bool nvtx_schemas_adopt(void);
-
 /* Appends the schema `id` and all that it is made of; nothing for types that need none. */
 void nvtx_schema_write(struct buf *out, uint32_t domain, uint64_t id);
