@@ -27,6 +27,14 @@ size_t probe_read(const char *path, char *text, size_t cap)
 	return n > 0 ? (size_t)n : 0;
 }
 
+uint32_t probe_name(struct writer *w, uint32_t id)
+{
+	size_t len;
+	const char *text = name_text(id, &len);
+
+	return len ? writer_name(w, text, len) : 0;
+}
+
 uint32_t probe_thread_track(struct writer *w, uint32_t tid, const char *fallback)
 {
 	struct track track = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = tid };

@@ -12,6 +12,9 @@
 struct event;
 struct writer;
 
+/* The log's id of a text that has an id of arena/texts.h. */
+uint32_t probe_name(struct writer *w, uint32_t id);
+
 /*
  * The track of a thread of this process, with the name that the program gave it through NVTX, else
  * that of the system, else `fallback` (NULL: none) for one that has ended.

@@ -24,7 +24,7 @@ STEMS = {1: "Memcpy", 2: "Memset", 4: "API", 5: "API", 10: "Kernel", 17: "Overhe
          38: "Synchronization", 49: "Memory", 50: "MemoryPool", 51: "GraphTrace", 52: "Jit", 54: "MemDecompress"}
 SINCE = {           # what is not in every version
     "cuptiActivityEnableRuntimeApi": (12, 5), "cuptiActivityEnableDriverApi": (12, 5), "cuptiSubscribe_v2": (13, 0),
-    "cuptiActivityEnableAllSyncRecords": (12, 8), "cuptiActivityGetEnabledKinds": (13, 2), "cuptiActivityGetStructSize": (13, 2)}
+    "cuptiActivityEnableAllSyncRecords": (12, 8), "cuptiActivityGetStructSize": (13, 2)}
 ROWS = r'''
 #include <stdio.h>
 int main(void) {

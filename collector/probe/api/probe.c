@@ -16,41 +16,7 @@
 
 enum { LATE_MAX = 16 << 20 };
 
-static struct {
-	uint64_t log;
-	uint32_t ids;                     /* the largest of our ids that has an entry */
-	uint32_t names[NAMES_MAX + 1];    /* our ids to the log's */
-	uint32_t counters[NAMES_MAX + 1]; /* tracks, by name */
-} cache;
 static struct desc_cache descs;
-
-/* Opens a log if none is open, and forgets the ids of another log. */
-static bool is_ready(struct writer *w)
-{
-	if (!writer_ready(w))
-		return false;
-	if (writer_log_changed(w, &cache.log)) {
-		size_t ids = cache.ids + 1; /* no more of the tables was touched */
-		memset(cache.names, 0, ids * sizeof(cache.names[0]));
-		memset(cache.counters, 0, ids * sizeof(cache.counters[0]));
-		cache.ids = 0;
-	}
-	return true;
-}
-
-static uint32_t name_of(struct writer *w, uint32_t id)
-{
-	size_t len;
-
-	if (id > NAMES_MAX)
-		id = 0;
-	if (!cache.names[id]) {
-		const char *text = name_text(id, &len);
-		cache.names[id] = writer_name(w, text, len);
-		cache.ids = id > cache.ids ? id : cache.ids;
-	}
-	return cache.names[id];
-}
 
 static uint32_t thread_track(struct writer *w, struct thread_state *thread)
 {
@@ -62,33 +28,20 @@ static uint32_t thread_track(struct writer *w, struct thread_state *thread)
 	return thread->track;
 }
 
-static uint32_t counter_track(struct writer *w, uint32_t name)
-{
-	struct track track = { .type = TRACK_COUNTER, .device = NO_ID, .context = NO_ID };
-
-	if (name > NAMES_MAX)
-		name = 0;
-	if (!cache.counters[name]) {
-		track.name = name_of(w, name);
-		cache.counters[name] = writer_track(w, &track);
-	}
-	return cache.counters[name];
-}
-
 static uint32_t desc_of(struct writer *w, struct thread_state *thread, const struct ring_record *r)
 {
-	bool is_counter = r->kind == KIND_COUNTER, is_step = r->kind == KIND_STEP;
-	uint32_t track = is_counter ? counter_track(w, r->name) : thread_track(w, thread);
-	uint32_t *found = desc_cache_find(&descs, w, track, r, 0);
+	struct event_desc desc = { .kind = r->kind, .subkind = r->subkind };
+	struct track counter = { .type = TRACK_COUNTER, .device = NO_ID, .context = NO_ID };
 
-	if (!*found)
-		*found = writer_desc(
-			w, &(struct event_desc){ .track = track,
-						 .kind = r->kind,
-						 .subkind = r->subkind,
-						 .name = is_step ? writer_name(w, "step", 4)
-								 : name_of(w, r->name) });
-	return *found;
+	desc.track = r->kind == KIND_COUNTER ? NO_ID : thread_track(w, thread);
+	uint32_t *found = desc_cache_find(&descs, w, desc.track, r, 0);
+	if (*found)
+		return *found;
+	desc.name = r->kind == KIND_STEP ? writer_name(w, "step", 4) : probe_name(w, r->name);
+	counter.name = desc.name;
+	if (r->kind == KIND_COUNTER)
+		desc.track = writer_track(w, &counter);
+	return *found = writer_desc(w, &desc);
 }
 
 static void put_record(struct writer *w, struct thread_state *thread, const struct ring_record *r,
@@ -128,7 +81,7 @@ static unsigned drain_thread(struct writer *w, struct thread_state *thread)
 			thread->ring.at = at;
 			break;
 		}
-		if (!is_ready(w)) /* there is no log that they could go to */
+		if (!writer_ready(w)) /* there is no log that they could go to */
 			continue;
 		clocks += r.kind == KIND_RANGE ? 2 : 1;
 		texts += (r.flags & RING_NVTX) != 0;
@@ -195,7 +148,7 @@ static void api_close_window(struct writer *w, uint64_t window)
 
 	buf_init(&open, LATE_MAX);
 	session_close_threads(window, note_late, &open);
-	for (size_t at = 0; at < open.len && is_ready(w); at += late.record.more * RING_PLACE) {
+	for (size_t at = 0; at < open.len && writer_ready(w); at += late.record.more * RING_PLACE) {
 		memcpy(&late, open.data + at, sizeof(late));
 		at += sizeof(late);
 		if (writer_wants(w, late.record.kind))

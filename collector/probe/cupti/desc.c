@@ -73,14 +73,6 @@ static const char *made_name(const struct cupti_layout *p, const uint8_t *record
 	}
 }
 
-static uint32_t kept_name(struct writer *w, uint32_t id)
-{
-	size_t len;
-	const char *text = name_text(id, &len);
-
-	return len ? writer_name(w, text, len) : 0;
-}
-
 static uint32_t desc_name(struct writer *w, const struct cupti_layout *p, const uint8_t *record)
 {
 	if (p->record->kind == KIND_API) {
@@ -96,7 +88,7 @@ static uint32_t desc_name(struct writer *w, const struct cupti_layout *p, const 
 		return name_of(w, made);
 	}
 	if (p->name_at)
-		return kept_name(w, get_u32(record + p->name_at));
+		return probe_name(w, get_u32(record + p->name_at));
 	const char *made = made_name(p, record);
 	return made ? name_of(w, made) : 0;
 }
@@ -140,7 +132,7 @@ void cupti_desc_name_streams(struct writer *w)
 	for (unsigned i = 0; i < streams.count; i++) {
 		name = nvtx_object_name(NVTX_STREAM_ID, streams.rows[i].word);
 		if (name && name != streams.rows[i].name)
-			writer_name_track(w, streams.rows[i].track, kept_name(w, name));
+			writer_name_track(w, streams.rows[i].track, probe_name(w, name));
 		streams.rows[i].name = name;
 	}
 }
@@ -152,7 +144,7 @@ static uint32_t stream_track(struct writer *w, uint32_t device, uint32_t context
 	};
 	uint32_t id, name = nvtx_object_name(NVTX_STREAM_ID, cupti_ids_word(context, stream));
 
-	track.name = name ? kept_name(w, name) : 0;
+	track.name = probe_name(w, name);
 	id = writer_track(w, &track);
 	note_stream(w, id, &track);
 	return id;
@@ -215,7 +207,7 @@ static struct attr const_attr(struct writer *w, const struct field *f, const uin
 	attr.bits = read_number(record, &n);
 	if (f->type == FIELD_STR) {
 		attr.type = ATTR_TEXT;
-		attr.bits = kept_name(w, (uint32_t)attr.bits);
+		attr.bits = probe_name(w, (uint32_t)attr.bits);
 	}
 	return attr;
 }

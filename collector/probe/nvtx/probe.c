@@ -365,16 +365,13 @@ static bool is_here(const struct writer *w, uint32_t tid)
 
 static void name_threads(struct writer *w, uint32_t count)
 {
-	size_t len;
-
 	for (uint32_t i = 0; i < count; i++) {
 		struct nvtx_named n = nvtx_object_at(i);
 
 		if (n.object != NVTX_THREAD || !is_here(w, (uint32_t)n.id))
 			continue;
-		const char *text = name_text(n.name, &len);
 		writer_name_track(w, probe_thread_track(w, (uint32_t)n.id, NULL),
-				  writer_name(w, text, len));
+				  probe_name(w, n.name));
 	}
 }
 

@@ -74,10 +74,7 @@ static void put_text(struct sketch *s, const char *key, uint8_t type, const char
 
 static void put_name(struct sketch *s, const char *key, uint32_t name)
 {
-	size_t len;
-	const char *text = name_text(name, &len);
-
-	put_text(s, key, ATTR_TEXT, text, len);
+	put_number(s, key, ATTR_TEXT, probe_name(s->w, name), false);
 }
 
 /* ---- PyTorch ---- */
