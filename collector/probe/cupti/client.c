@@ -125,7 +125,9 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 	if (atomic_load_explicit(&dead, memory_order_relaxed) || !buffer)
 		return;
-	switch (pool_find(buffer, &index, &buffer_size)) {
+	enum pool_place place = pool_find(buffer, &index, &buffer_size);
+
+	switch (place) {
 	case POOL_OURS:
 		valid = valid < buffer_size ? valid : buffer_size;
 		if (valid)
@@ -138,16 +140,11 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 			wake();
 		break;
 	case POOL_SPARE:
+	case POOL_SINGLE: /* one record at most, by what was asked for */
 		valid = valid < buffer_size ? valid : buffer_size;
 		records = cupti_names_drop(lib, buffer, valid);
 		atomic_fetch_add_explicit(&lost_in_spares, records, memory_order_relaxed);
-		pool_recycle_spare(index, valid);
-		pool_note_completed();
-		break;
-	case POOL_SINGLE: /* one record at most, by what was asked for */
-		records = cupti_names_drop(lib, buffer, valid < buffer_size ? valid : buffer_size);
-		atomic_fetch_add_explicit(&lost_in_spares, records, memory_order_relaxed);
-		pool_recycle_single(index);
+		pool_recycle(place, index, valid);
 		pool_note_completed();
 		break;
 	case POOL_SHARED:

@@ -31,7 +31,8 @@ struct buffers {
 	struct stack free;
 	_Atomic uint32_t next[BUFFERS]; /* in whichever stack it is */
 };
-static struct buffers ours, spares, singles;
+static struct buffers pools[POOL_SHARED]; /* by enum pool_place */
+static struct buffers *const ours = &pools[POOL_OURS];
 static struct stack full;
 static struct {
 	size_t valid;
@@ -93,9 +94,9 @@ bool pool_open(size_t bytes, size_t buffer_bytes)
 	if (atomic_load(&opened))
 		return true;
 	count = count < 2 ? 2 : count > BUFFERS ? BUFFERS : count;
-	if (!buffers_open(&ours, (uint32_t)count, buffer_bytes & ~(size_t)7) ||
-	    !buffers_open(&spares, SPARES, SPARE_BYTES) ||
-	    !buffers_open(&singles, SINGLES, SINGLE_BYTES))
+	if (!buffers_open(ours, (uint32_t)count, buffer_bytes & ~(size_t)7) ||
+	    !buffers_open(&pools[POOL_SPARE], SPARES, SPARE_BYTES) ||
+	    !buffers_open(&pools[POOL_SINGLE], SINGLES, SINGLE_BYTES))
 		return false;
 	atomic_store(&free_count, (uint32_t)count);
 	atomic_store(&opened, true);
@@ -116,22 +117,23 @@ static void request_shared(uint8_t **buffer, size_t *size, size_t *max_records)
 	*max_records = 1;
 }
 
-static void request_spare(uint8_t **buffer, size_t *size, size_t *max_records)
+static bool take(enum pool_place place, uint32_t *index, uint8_t **buffer, size_t *size)
 {
-	uint32_t index;
+	struct buffers *b = &pools[place];
 
-	if (stack_take(&spares.free, spares.next, &index)) {
-		*buffer = spares.bytes + index * spares.stride;
-		*size = spares.size;
-		return;
-	}
-	*max_records = 1;
-	if (stack_take(&singles.free, singles.next, &index)) {
-		*buffer = singles.bytes + index * singles.stride;
-		*size = singles.size;
-		return;
-	}
-	request_shared(buffer, size, max_records);
+	if (!stack_take(&b->free, b->next, index))
+		return false;
+	*buffer = b->bytes + *index * b->stride;
+	*size = b->size;
+	return true;
+}
+
+bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size)
+{
+	if (!take(POOL_OURS, index, buffer, size))
+		return false;
+	atomic_fetch_sub_explicit(&free_count, 1, memory_order_relaxed);
+	return true;
 }
 
 void pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -144,18 +146,11 @@ void pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 		return;
 	}
 	atomic_fetch_add_explicit(&requested, 1, memory_order_relaxed);
-	if (!pool_take(&index, buffer, size))
-		request_spare(buffer, size, max_records);
-}
-
-bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size)
-{
-	if (!stack_take(&ours.free, ours.next, index))
-		return false;
-	atomic_fetch_sub_explicit(&free_count, 1, memory_order_relaxed);
-	*buffer = ours.bytes + *index * ours.stride;
-	*size = ours.size;
-	return true;
+	if (pool_take(&index, buffer, size) || take(POOL_SPARE, &index, buffer, size))
+		return;
+	*max_records = 1;
+	if (!take(POOL_SINGLE, &index, buffer, size))
+		request_shared(buffer, size, max_records);
 }
 
 static bool lies_in(const struct buffers *b, const uint8_t *buffer, uint32_t *index)
@@ -170,15 +165,11 @@ static bool lies_in(const struct buffers *b, const uint8_t *buffer, uint32_t *in
 
 enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size)
 {
-	*size = ours.size;
-	if (lies_in(&ours, buffer, index))
-		return POOL_OURS;
-	*size = spares.size;
-	if (lies_in(&spares, buffer, index))
-		return POOL_SPARE;
-	*size = singles.size;
-	if (lies_in(&singles, buffer, index))
-		return POOL_SINGLE;
+	for (unsigned place = 0; place < POOL_SHARED; place++) {
+		*size = pools[place].size;
+		if (lies_in(&pools[place], buffer, index))
+			return (enum pool_place)place;
+	}
 	*size = SINGLE_BYTES;
 	uintptr_t at = (uintptr_t)buffer - (uintptr_t)shared;
 	return at < sizeof(shared) && at % SINGLE_BYTES == 0 ? POOL_SHARED : POOL_FOREIGN;
@@ -190,7 +181,7 @@ void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t
 	filled[index].completed_ns = completed_ns;
 	filled[index].marks = marks;
 	atomic_fetch_add_explicit(&full_count, 1, memory_order_relaxed);
-	stack_put(&full, ours.next, index);
+	stack_put(&full, ours->next, index);
 }
 
 static void clear(const struct buffers *b, uint32_t index, size_t valid)
@@ -200,16 +191,10 @@ static void clear(const struct buffers *b, uint32_t index, size_t valid)
 	memset(b->bytes + index * b->stride, 0, bytes);
 }
 
-void pool_recycle_spare(uint32_t index, size_t valid)
+void pool_recycle(enum pool_place place, uint32_t index, size_t valid)
 {
-	clear(&spares, index, valid);
-	stack_put(&spares.free, spares.next, index);
-}
-
-void pool_recycle_single(uint32_t index)
-{
-	clear(&singles, index, SINGLE_BYTES);
-	stack_put(&singles.free, singles.next, index);
+	clear(&pools[place], index, valid);
+	stack_put(&pools[place].free, pools[place].next, index);
 }
 
 bool pool_next(struct pool_buffer *out)
@@ -222,7 +207,7 @@ bool pool_next(struct pool_buffer *out)
 
 		/* newest first, so the oldest stands last and is taken first */
 		for (; at != NONE;
-		     at = atomic_load_explicit(&ours.next[at - 1], memory_order_relaxed))
+		     at = atomic_load_explicit(&ours->next[at - 1], memory_order_relaxed))
 			taken[count++] = at - 1;
 		atomic_fetch_sub_explicit(&full_count, count, memory_order_relaxed);
 		taken_count = count;
@@ -231,7 +216,7 @@ bool pool_next(struct pool_buffer *out)
 		return false;
 	uint32_t index = taken[--taken_count];
 	*out = (struct pool_buffer){
-		.bytes = ours.bytes + index * ours.stride,
+		.bytes = ours->bytes + index * ours->stride,
 		.valid = filled[index].valid,
 		.completed_ns = filled[index].completed_ns,
 		.index = index,
@@ -242,9 +227,8 @@ bool pool_next(struct pool_buffer *out)
 
 void pool_give_back(const struct pool_buffer *b)
 {
-	clear(&ours, b->index, b->valid);
 	atomic_fetch_add_explicit(&free_count, 1, memory_order_relaxed);
-	stack_put(&ours.free, ours.next, b->index);
+	pool_recycle(POOL_OURS, b->index, b->valid);
 }
 
 uint64_t pool_requested(void)

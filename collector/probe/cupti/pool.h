@@ -41,8 +41,7 @@ enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size);
 /* Program's threads.  Hands a full buffer to the writer. */
 void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t marks);
 /* Program's threads.  Clears and frees the buffer, after its records were counted. */
-void pool_recycle_spare(uint32_t index, size_t valid);
-void pool_recycle_single(uint32_t index);
+void pool_recycle(enum pool_place place, uint32_t index, size_t valid);
 /* Program's threads.  A free buffer to copy another tool's records into; false: none is free. */
 bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size);
 
