@@ -767,6 +767,7 @@ LEAKS = {"ASAN_OPTIONS": "detect_leaks=0"}
 # as it should be
 row("plain", builds=BUILDS)
 row("threads", words="--threads 8 --steps 50 --streams 3", builds=BUILDS)
+row("threads-100", words="--threads 100 --steps 20 --step_us 20000")
 row("one-buffer-for-all", words="--threads 8 --steps 50", builds=("12", "13"), **fake(per_thread=0))
 row("peers", words="--peers 3 --devices 2", builds=BUILDS, FAKE_CUDA_DEVICES="2")
 row("others", kinds_of_others, "--others 1", builds=BUILDS)

@@ -30,7 +30,7 @@ struct cupti_client cupti_client;
 static _Atomic int turn;
 static _Atomic bool on, ever_on, dead;
 static _Atomic unsigned report_version;
-static _Atomic uint64_t lost_in_spares, foreign_buffers;
+static _Atomic uint64_t lost_in_singles, foreign_buffers;
 static uint64_t dropped, written_off;
 static struct cupti_subscriber *subscriber;
 static bool behind; /* stop was asked for, and is not over */
@@ -112,7 +112,7 @@ static void take_foreign(uint8_t *buffer, size_t valid)
 		record = NULL;
 	}
 	for (record = NULL; lib->next_record(buffer, valid, &record) == CUPTI_OK;)
-		atomic_fetch_add_explicit(&lost_in_spares, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&lost_in_singles, 1, memory_order_relaxed);
 }
 
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
@@ -125,10 +125,9 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 	if (atomic_load_explicit(&dead, memory_order_relaxed) || !buffer)
 		return;
-	enum pool_place place = pool_find(buffer, &index, &buffer_size);
-
-	switch (place) {
+	switch (pool_find(buffer, &index, &buffer_size)) {
 	case POOL_OURS:
+	case POOL_SMALL:
 		valid = valid < buffer_size ? valid : buffer_size;
 		if (valid)
 			marks = cupti_names_keep(lib, buffer, valid, &records);
@@ -139,16 +138,15 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 		if (wake && pool_fullness() > LOW_PERCENT)
 			wake();
 		break;
-	case POOL_SPARE:
 	case POOL_SINGLE: /* one record at most, by what was asked for */
 		valid = valid < buffer_size ? valid : buffer_size;
 		records = cupti_names_drop(lib, buffer, valid);
-		atomic_fetch_add_explicit(&lost_in_spares, records, memory_order_relaxed);
-		pool_recycle(place, index, valid);
+		atomic_fetch_add_explicit(&lost_in_singles, records, memory_order_relaxed);
+		pool_recycle(index, valid);
 		pool_note_completed();
 		break;
 	case POOL_SHARED:
-		atomic_fetch_add_explicit(&lost_in_spares, valid != 0, memory_order_relaxed);
+		atomic_fetch_add_explicit(&lost_in_singles, valid != 0, memory_order_relaxed);
 		pool_note_completed();
 		break;
 	default:
@@ -554,7 +552,7 @@ uint64_t cupti_client_take_dropped(void)
 
 uint64_t cupti_client_take_refused(void)
 {
-	return atomic_exchange(&lost_in_spares, 0);
+	return atomic_exchange(&lost_in_singles, 0);
 }
 
 /* ---- fork ---- */

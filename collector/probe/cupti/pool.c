@@ -9,8 +9,7 @@ enum {
 	BUFFERS = 8192,
 	SLACK = 64,   /* after each buffer, so that 8-byte reads at its end stay inside */
 	GUARD = 4096, /* also cleared after the valid bytes */
-	SPARES = 32,
-	SPARE_BYTES = 64 * 1024,
+	SMALL_BYTES = 64 * 1024, /* of half the memory: many threads need one each */
 	SINGLES = 8192,
 	SINGLE_BYTES = 512, /* the largest record of CUPTI 13.3 has 304 */
 	TURNS = 1024,       /* places of the last resort */
@@ -32,14 +31,14 @@ struct buffers {
 	_Atomic uint32_t next[BUFFERS]; /* in whichever stack it is */
 };
 static struct buffers pools[POOL_SHARED]; /* by enum pool_place */
-static struct buffers *const ours = &pools[POOL_OURS];
 static struct stack full;
 static struct {
 	size_t valid;
 	uint64_t completed_ns;
 	uint32_t marks;
-} filled[BUFFERS];
-static uint32_t taken[BUFFERS]; /* from `full`; the writer's */
+} filled[POOL_SINGLE * BUFFERS]; /* by number: its place * BUFFERS + index */
+static _Atomic uint32_t next_full[POOL_SINGLE * BUFFERS];
+static uint32_t taken[POOL_SINGLE * BUFFERS]; /* from `full`; the writer's */
 static uint32_t taken_count;
 static _Alignas(64) uint8_t shared[TURNS][SINGLE_BYTES];
 static _Atomic uint64_t requested, completed;
@@ -89,16 +88,20 @@ static bool buffers_open(struct buffers *b, uint32_t count, size_t size)
 
 bool pool_open(size_t bytes, size_t buffer_bytes)
 {
-	size_t count = bytes / buffer_bytes;
+	size_t sizes[] = { buffer_bytes & ~(size_t)7, SMALL_BYTES };
 
 	if (atomic_load(&opened))
 		return true;
-	count = count < 2 ? 2 : count > BUFFERS ? BUFFERS : count;
-	if (!buffers_open(ours, (uint32_t)count, buffer_bytes & ~(size_t)7) ||
-	    !buffers_open(&pools[POOL_SPARE], SPARES, SPARE_BYTES) ||
-	    !buffers_open(&pools[POOL_SINGLE], SINGLES, SINGLE_BYTES))
+	for (unsigned place = 0; place < POOL_SINGLE; place++) {
+		size_t count = bytes / 2 / sizes[place];
+
+		count = count < 2 ? 2 : count > BUFFERS ? BUFFERS : count;
+		if (!buffers_open(&pools[place], (uint32_t)count, sizes[place]))
+			return false;
+		atomic_fetch_add(&free_count, (uint32_t)count);
+	}
+	if (!buffers_open(&pools[POOL_SINGLE], SINGLES, SINGLE_BYTES))
 		return false;
-	atomic_store(&free_count, (uint32_t)count);
 	atomic_store(&opened, true);
 	return true;
 }
@@ -117,20 +120,22 @@ static void request_shared(uint8_t **buffer, size_t *size, size_t *max_records)
 	*max_records = 1;
 }
 
-static bool take(enum pool_place place, uint32_t *index, uint8_t **buffer, size_t *size)
+static bool take(enum pool_place place, uint32_t *number, uint8_t **buffer, size_t *size)
 {
 	struct buffers *b = &pools[place];
+	uint32_t index;
 
-	if (!stack_take(&b->free, b->next, index))
+	if (!stack_take(&b->free, b->next, &index))
 		return false;
-	*buffer = b->bytes + *index * b->stride;
+	*number = (uint32_t)place * BUFFERS + index;
+	*buffer = b->bytes + index * b->stride;
 	*size = b->size;
 	return true;
 }
 
-bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size)
+bool pool_take(uint32_t *number, uint8_t **buffer, size_t *size)
 {
-	if (!take(POOL_OURS, index, buffer, size))
+	if (!take(POOL_OURS, number, buffer, size) && !take(POOL_SMALL, number, buffer, size))
 		return false;
 	atomic_fetch_sub_explicit(&free_count, 1, memory_order_relaxed);
 	return true;
@@ -138,7 +143,7 @@ bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size)
 
 void pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
-	uint32_t index;
+	uint32_t number;
 
 	*max_records = 0;
 	if (atomic_load_explicit(&dead, memory_order_relaxed)) {
@@ -146,10 +151,10 @@ void pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 		return;
 	}
 	atomic_fetch_add_explicit(&requested, 1, memory_order_relaxed);
-	if (pool_take(&index, buffer, size) || take(POOL_SPARE, &index, buffer, size))
+	if (pool_take(&number, buffer, size))
 		return;
 	*max_records = 1;
-	if (!take(POOL_SINGLE, &index, buffer, size))
+	if (!take(POOL_SINGLE, &number, buffer, size))
 		request_shared(buffer, size, max_records);
 }
 
@@ -163,38 +168,39 @@ static bool lies_in(const struct buffers *b, const uint8_t *buffer, uint32_t *in
 	return (at - begin) % b->stride == 0;
 }
 
-enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size)
+enum pool_place pool_find(const uint8_t *buffer, uint32_t *number, size_t *size)
 {
+	uint32_t index;
+
 	for (unsigned place = 0; place < POOL_SHARED; place++) {
 		*size = pools[place].size;
-		if (lies_in(&pools[place], buffer, index))
+		*number = place * BUFFERS;
+		if (lies_in(&pools[place], buffer, &index)) {
+			*number += index;
 			return (enum pool_place)place;
+		}
 	}
 	*size = SINGLE_BYTES;
 	uintptr_t at = (uintptr_t)buffer - (uintptr_t)shared;
 	return at < sizeof(shared) && at % SINGLE_BYTES == 0 ? POOL_SHARED : POOL_FOREIGN;
 }
 
-void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t marks)
+void pool_complete(uint32_t number, size_t valid, uint64_t completed_ns, uint32_t marks)
 {
-	filled[index].valid = valid;
-	filled[index].completed_ns = completed_ns;
-	filled[index].marks = marks;
+	filled[number].valid = valid;
+	filled[number].completed_ns = completed_ns;
+	filled[number].marks = marks;
 	atomic_fetch_add_explicit(&full_count, 1, memory_order_relaxed);
-	stack_put(&full, ours->next, index);
+	stack_put(&full, next_full, number);
 }
 
-static void clear(const struct buffers *b, uint32_t index, size_t valid)
+void pool_recycle(uint32_t number, size_t valid)
 {
-	size_t bytes = valid + GUARD < b->size ? valid + GUARD : b->size;
+	struct buffers *b = &pools[number / BUFFERS];
+	uint32_t index = number % BUFFERS;
 
-	memset(b->bytes + index * b->stride, 0, bytes);
-}
-
-void pool_recycle(enum pool_place place, uint32_t index, size_t valid)
-{
-	clear(&pools[place], index, valid);
-	stack_put(&pools[place].free, pools[place].next, index);
+	memset(b->bytes + index * b->stride, 0, valid + GUARD < b->size ? valid + GUARD : b->size);
+	stack_put(&b->free, b->next, index);
 }
 
 bool pool_next(struct pool_buffer *out)
@@ -207,20 +213,22 @@ bool pool_next(struct pool_buffer *out)
 
 		/* newest first, so the oldest stands last and is taken first */
 		for (; at != NONE;
-		     at = atomic_load_explicit(&ours->next[at - 1], memory_order_relaxed))
+		     at = atomic_load_explicit(&next_full[at - 1], memory_order_relaxed))
 			taken[count++] = at - 1;
 		atomic_fetch_sub_explicit(&full_count, count, memory_order_relaxed);
 		taken_count = count;
 	}
 	if (!taken_count)
 		return false;
-	uint32_t index = taken[--taken_count];
+	uint32_t number = taken[--taken_count];
+	const struct buffers *b = &pools[number / BUFFERS];
+
 	*out = (struct pool_buffer){
-		.bytes = ours->bytes + index * ours->stride,
-		.valid = filled[index].valid,
-		.completed_ns = filled[index].completed_ns,
-		.index = index,
-		.marks = filled[index].marks,
+		.bytes = b->bytes + number % BUFFERS * b->stride,
+		.valid = filled[number].valid,
+		.completed_ns = filled[number].completed_ns,
+		.number = number,
+		.marks = filled[number].marks,
 	};
 	return true;
 }
@@ -228,7 +236,7 @@ bool pool_next(struct pool_buffer *out)
 void pool_give_back(const struct pool_buffer *b)
 {
 	atomic_fetch_add_explicit(&free_count, 1, memory_order_relaxed);
-	pool_recycle(POOL_OURS, b->index, b->valid);
+	pool_recycle(b->number, b->valid);
 }
 
 uint64_t pool_requested(void)

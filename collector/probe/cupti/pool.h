@@ -5,7 +5,7 @@
  *	      pool_request()          CUPTI fills          pool_complete()          pool_next()
  *	free ----------------> lent -----------------> lent ----------------> full ----------->
  * writer ^ \ /
- *	 |  `- none: a small spare, else one for a single record: counted, not kept             /
+ *	 |  `- none: a small one, else one for a single record, which is counted, not kept      /
  *	 `------------------------------- pool_give_back(), zeroed <---------------------------'
  *
  * All memory is mapped and touched by pool_open(); requests and completions may come from any
@@ -21,29 +21,32 @@
 #include <stdint.h>
 
 /* What a completed buffer is. */
-enum pool_place { POOL_OURS, POOL_SPARE, POOL_SINGLE, POOL_SHARED, POOL_FOREIGN };
+enum pool_place { POOL_OURS, POOL_SMALL, POOL_SINGLE, POOL_SHARED, POOL_FOREIGN };
 
 struct pool_buffer {
 	uint8_t *bytes;
 	size_t valid;
 	uint64_t completed_ns; /* CLOCK_MONOTONIC */
-	uint32_t index;
-	uint32_t marks; /* of the completer: what the writer should look for */
+	uint32_t number;       /* of the buffer */
+	uint32_t marks;        /* of the completer: what the writer should look for */
 };
 
-/* `bytes` in all, in buffers of `buffer_bytes`.  False: no memory.  Once; again it does nothing. */
+/*
+ * `bytes` in all, half of it in buffers of `buffer_bytes`, half in small ones.  False: no memory.
+ * Once; again it does nothing.
+ */
 bool pool_open(size_t bytes, size_t buffer_bytes);
 
 /* Program's threads.  Never NULL. */
 void pool_request(uint8_t **buffer, size_t *size, size_t *max_records);
-/* Program's threads.  To which pool the address belongs, and the buffer's size. */
-enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size);
+/* Program's threads.  To which pool the address belongs, the buffer's number and size. */
+enum pool_place pool_find(const uint8_t *buffer, uint32_t *number, size_t *size);
 /* Program's threads.  Hands a full buffer to the writer. */
-void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t marks);
+void pool_complete(uint32_t number, size_t valid, uint64_t completed_ns, uint32_t marks);
 /* Program's threads.  Clears and frees the buffer, after its records were counted. */
-void pool_recycle(enum pool_place place, uint32_t index, size_t valid);
+void pool_recycle(uint32_t number, size_t valid);
 /* Program's threads.  A free buffer to copy another tool's records into; false: none is free. */
-bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size);
+bool pool_take(uint32_t *number, uint8_t **buffer, size_t *size);
 
 /* Writer thread.  The next full buffer, oldest first; false: there is none. */
 bool pool_next(struct pool_buffer *out);

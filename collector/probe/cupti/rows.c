@@ -15,7 +15,7 @@ enum {
 		65536, /* graphs and shapes that change make many; pages are touched as needed */
 	CACHE_BUCKETS = 4 * CACHE_MAX,
 	WIDE_AFTER = 8192, /* descriptors of a log, until fewer are made (LAYOUT_WIDE) */
-	CALLS = 32768,
+	CALLS = 131072,
 	EXTERNALS = 8192,
 	EVENTS = 4096,
 	EVENT_BYTES = LAYOUT_WORDS * 8,
@@ -67,9 +67,12 @@ static struct external {
 static bool has_externals;
 /* CUDA events without a time, which is asked for at a price: they get that of their call. */
 static struct waiting_event {
+	uint64_t begin; /* of its call; 0: that has not come */
+	uint32_t correlation;
 	_Alignas(8) uint8_t record[EVENT_BYTES];
 } waiting[EVENTS];
 static size_t waiting_count;
+static uint32_t awaited[EVENTS]; /* how many wait for a correlation of this remainder */
 static struct {
 	uint64_t from_ns, to_ns;
 	bool is_inside, is_after; /* a record began there */
@@ -260,13 +263,11 @@ static void put_waiting_events(struct putting *r)
 {
 	for (size_t i = waiting_count; i-- > 0;) {
 		const uint8_t *record = waiting[i].record;
-		const struct cupti_family *f = cupti_family_of(CUPTI_CUDA_EVENT, record);
-		const struct call *c = find_call(get_u32(record + f->correlation_at));
-		uint64_t begin_ns = c && c->begin ? host_time(r, c->begin) : 0;
 
-		if (!begin_ns)
+		if (!waiting[i].begin)
 			continue;
-		put_record(r, f->layouts[wide], record, 0, begin_ns);
+		put_record(r, cupti_family_of(CUPTI_CUDA_EVENT, record)->layouts[0], record, 0,
+			   host_time(r, waiting[i].begin));
 		waiting[i] = waiting[--waiting_count];
 	}
 }
@@ -333,13 +334,16 @@ static void note_event(struct putting *r, const uint8_t *record)
 
 	if (!f || has_time(f, record))
 		return;
-	if (!f->correlation_at || !get_u32(record + f->correlation_at) || waiting_count == EVENTS) {
+	uint32_t correlation = f->correlation_at ? get_u32(record + f->correlation_at) : 0;
+	if (!correlation || waiting_count == EVENTS) {
 		r->lost[LOSS_NO_TIME]++;
 		return;
 	}
+	const struct call *c = find_call(correlation);
 	struct waiting_event *to = &waiting[waiting_count++];
 
-	memset(to, 0, sizeof(*to));
+	*to = (struct waiting_event){ .begin = c ? c->begin : 0, .correlation = correlation };
+	awaited[correlation % EVENTS] += !to->begin;
 	memcpy(to->record, record, f->size < EVENT_BYTES ? f->size : EVENT_BYTES);
 }
 
@@ -362,13 +366,18 @@ static void note_call(uint32_t kind, const uint8_t *record)
 {
 	bool is_runtime = kind == CUPTI_RUNTIME_CALL;
 	uint32_t correlation = get_u32(record + API_CORRELATION);
+	uint64_t begin = read_word(record, API_BEGIN);
 
 	if (cupti_call_is_noise(is_runtime ? CUPTI_RUNTIME : CUPTI_DRIVER,
 				get_u32(record + API_CBID)))
 		return;
 	if (is_runtime || !find_call(correlation))
-		calls[correlation % CALLS] =
-			(struct call){ read_word(record, API_BEGIN), correlation, is_runtime };
+		calls[correlation % CALLS] = (struct call){ begin, correlation, is_runtime };
+	for (size_t i = 0; begin && awaited[correlation % EVENTS] && i < waiting_count; i++)
+		if (waiting[i].correlation == correlation && !waiting[i].begin) {
+			waiting[i].begin = begin;
+			awaited[correlation % EVENTS]--;
+		}
 }
 
 /*
@@ -460,6 +469,7 @@ void cupti_rows_end(struct writer *w)
 	counts.no_time += waiting_count;
 	writer_lose(w, LOSS_NO_TIME, waiting_count);
 	waiting_count = 0;
+	memset(awaited, 0, sizeof(awaited));
 }
 
 void cupti_rows_watch(uint64_t from_ns, uint64_t to_ns)
@@ -492,6 +502,7 @@ void cupti_rows_forget(void)
 	memset(calls, 0, sizeof(calls));
 	has_externals = false;
 	waiting_count = 0;
+	memset(awaited, 0, sizeof(awaited));
 }
 
 const struct cupti_row_counts *cupti_row_counts(void)
