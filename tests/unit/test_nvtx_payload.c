@@ -104,8 +104,8 @@ static uint64_t put_schema(uint32_t domain, uint64_t id, const struct nvtx_entry
 			   size_t count, uint64_t type)
 {
 	struct nvtx_schema s = {
-		.mask = NVTX_SCHEMA_TYPE | NVTX_SCHEMA_ENTRIES |
-			NVTX_SCHEMA_COUNT | (id ? NVTX_SCHEMA_ID : 0),
+		.mask = NVTX_SCHEMA_TYPE | NVTX_SCHEMA_ENTRIES | NVTX_SCHEMA_COUNT |
+			(id ? NVTX_SCHEMA_ID : 0),
 		.name = "a schema",
 		.type = type,
 		.entries = entries,
