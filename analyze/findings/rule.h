@@ -248,7 +248,6 @@ struct found {
 	struct finding finding;
 	double saving_ns; /* by the replay, or else the finding's bound */
 	bool is_replayed;
-	unsigned percent;       /* of a step; less makes no difference between findings */
 	char edits[EDITS_TEXT]; /* "": none */
 };
 /* The step of which its saving is a share. */

@@ -272,6 +272,30 @@ def check_difference(checks, seed, folder):
                           first["of"] == ("A" if sides is paths else "B"), what)
 
 
+def check_together(checks, path):
+    """`together` is what --what-if says of the edits of the first three findings that have some;
+    savings fall from the second finding on."""
+    report = json.loads(subprocess.run([checks.tool, path, "--report", "summary,findings", "-f",
+                                        "json"], stdout=subprocess.PIPE, check=True).stdout)
+    rows = report["findings"]
+    savings = [row["saving_ns_per_step"] for row in rows[1:]]
+    checks.expect(savings == sorted(savings, reverse=True), f"{path}: order of {savings}")
+    first = [(number, row["edits"]) for number, row in enumerate(rows, 1) if row["edits"] and
+             row["is_replayed"]][:3]
+    said = report["together"]
+    if len(first) < 2:
+        checks.expect(not said, f"{path}: together with {first}")
+        return
+    *most, last = [str(number) for number, _ in first]
+    edits = ",".join(edits for _, edits in first)
+    checks.expect(said and said["places"] == f"{', '.join(most)} and {last}" and
+                  said["edits"] == edits, f"{path}: {said} is not of {first}")
+    row = json.loads(subprocess.run([checks.tool, path, "--what-if", edits, "-f", "json"],
+                                    stdout=subprocess.PIPE, check=True).stdout)["what_if"][0]
+    checks.expect(said and abs(row["step_ns"] - said["step_ns"]) <= 1 and
+                  row["next"] == said["next"], f"{path}: {said} is not {row}")
+
+
 def check_steps_without_launch(checks, folder):
     """A graph saves nothing in steps that launch nothing."""
     run = Run(1, {})
@@ -294,6 +318,7 @@ def check_real(checks, traces):
                        glob.glob(os.path.join(traces, "judged", "*.json.gz"))):
         for edits, row in checks.replay(path).items():
             checks.expect(row["is_exact"], f"{path} {edits}: the replay is not exact")
+        check_together(checks, path)
     slow = os.path.join(traces, "kineto", "v100_resnet50_slow_loader_2021.json.gz")
     fast = os.path.join(traces, "judged", "v100_resnet50_four_workers_2021.json.gz")
     row = checks.replay(slow, "--what-if", "data=0")["data=0"]
@@ -327,6 +352,7 @@ def main():
             check_random(checks, seed, folder)
             check_next(checks, seed, folder)
             check_difference(checks, seed, folder)
+            check_together(checks, os.path.join(folder, "a.json"))
         check_steps_without_launch(checks, folder)
     if os.path.isdir(os.path.join(args.traces, "kineto")):
         check_real(checks, args.traces)
