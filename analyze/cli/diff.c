@@ -3,7 +3,6 @@
 #include "analyze/cli/internal.h"
 
 #include "analyze/format/diff/diff.h"
-#include "analyze/format/format.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "analyze/cli/internal.h"
 
 #include "analyze/format/diff/diff.h"
-#include "analyze/format/format.h"
 #include "analyze/model/peaks.h"
 #include "analyze/replay/edit.h"
 #include "analyze/report/report_list.h"

@@ -4,7 +4,6 @@
 #include "analyze/report/hta/hta.h"
 #include "analyze/report/where/averages.h"
 #include "analyze/report/report_list.h"
-#include "convert/stage/options.h"
 
 #include <stdlib.h>
 #include <string.h>

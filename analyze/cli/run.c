@@ -4,7 +4,6 @@
 
 #include "analyze/format/page/page.h"
 #include "analyze/engine/runs.h"
-#include "analyze/format/format.h"
 #include "analyze/report/check/check.h"
 #include "analyze/report/report_list.h"
 #include "analyze/report/operators/captures.h"

@@ -420,33 +420,34 @@ static enum status row_remove(struct table *t, struct error *err)
 	return ST_OK;
 }
 
-enum status table_room(struct table *t, const union value *keys, bool *has_room, struct error *err)
+enum status table_accepts(struct table *t, const union value *keys, bool *is_accepted,
+			  struct error *err)
 {
 	union value own[KEYS_MAX], *known;
 	uint64_t hash;
 
-	*has_room = true;
+	*is_accepted = true;
 	if (!t->type->rows_most || t->count < t->type->rows_most)
 		return ST_OK;
 	const union value *last = table_at(t, t->count - 1);
 	int order = compare_keys(&keys, &last, t);
-	*has_room = order <= 0;
+	*is_accepted = order <= 0;
 	if (order >= 0)
 		return ST_OK;
 	TRY(row_find(t, keys, own, &hash, &known, err));
-	*has_room = known || t->gone_bytes < TABLE_GONE_MOST;
-	return known || !*has_room ? ST_OK : row_remove(t, err);
+	*is_accepted = known || t->gone_bytes < TABLE_GONE_MOST;
+	return known || !*is_accepted ? ST_OK : row_remove(t, err);
 }
 
 enum status table_merge(struct table *t, struct table *from, struct error *err)
 {
 	const union value *row;
 	union value *mine;
-	bool has_room;
+	bool is_accepted;
 
 	for (size_t r = 0; (row = table_at(from, r)); r++) {
-		TRY(table_room(t, row, &has_room, err));
-		if (!has_room)
+		TRY(table_accepts(t, row, &is_accepted, err));
+		if (!is_accepted)
 			continue;
 		TRY(table_row(t, row, &mine, err));
 		for (size_t k = t->keys; k < t->columns; k++)

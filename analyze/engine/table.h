@@ -147,10 +147,11 @@ enum status table_row(struct table *t, const union value *keys, union value **ro
 /*
  * Before a row with these keys is merged: whether it is among the type's `rows_most`, for which the
  * last row may go.  Whatever the order in which rows come, the same are kept, until the texts of
- * rows that went take TABLE_GONE_MOST bytes; from then on only known rows have room.
+ * rows that went take TABLE_GONE_MOST bytes; from then on only known rows are accepted.
  */
 enum { TABLE_GONE_MOST = 32 << 20 };
-enum status table_room(struct table *t, const union value *keys, bool *has_room, struct error *err);
+enum status table_accepts(struct table *t, const union value *keys, bool *is_accepted,
+			  struct error *err);
 /* The row with these keys, for finish(): ST_FORMAT where it is not there, as damage may have it. */
 enum status table_have(struct table *t, const union value *keys, union value **row,
 		       struct error *err);

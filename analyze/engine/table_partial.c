@@ -219,11 +219,11 @@ static enum status row_add(struct partial_reader *r, struct table *t,
 {
 	const struct table_type *type = table_type(t);
 	union value keys[COLUMNS_MAX], *row;
-	bool has_room = true;
+	bool is_accepted = true;
 
 	if (type->is_finished)
 		return inconsistent(err);
-	for (int is_key = 1; is_key >= 0 && has_room; is_key--) {
+	for (int is_key = 1; is_key >= 0 && is_accepted; is_key--) {
 		for (size_t i = 0; i < count; i++) {
 			size_t place = columns[i].place;
 			if (place == NOT_OURS || (type->columns[place].combine == KEY) != is_key)
@@ -240,9 +240,9 @@ static enum status row_add(struct partial_reader *r, struct table *t,
 				keys[place] = read[i];
 		}
 		if (is_key)
-			TRY(table_room(t, keys, &has_room, err));
+			TRY(table_accepts(t, keys, &is_accepted, err));
 	}
-	if (!has_room)
+	if (!is_accepted)
 		return ST_OK;
 	TRY(table_row(t, keys, &row, err));
 	for (size_t i = 0; i < count; i++)
@@ -306,29 +306,26 @@ enum status partial_take_tables(struct partial_reader *r, struct error *err)
 {
 	uint64_t count = take_varint(&r->in);
 	size_t ours = tables_count(r->tables);
-	bool *seen = calloc(ours + 1, sizeof(*seen));
-	enum status status = ST_OK;
+	RELEASED_BY(vec_release) bool *came = NULL;
 	struct table *t;
 
-	if (!seen)
-		return fail_memory(err);
-	for (uint64_t i = 0; i < count && status == ST_OK; i++) {
-		status = take_table(r, &t, err);
-		for (size_t k = 0; k < ours && status == ST_OK; k++) {
+	TRY(vec_new(&came, ours, err));
+	for (uint64_t i = 0; i < count; i++) {
+		TRY(take_table(r, &t, err));
+		for (size_t k = 0; k < ours; k++) {
 			if (tables_at(r->tables, k) != t)
 				continue;
-			if (seen[k])
-				status = inconsistent(err);
-			seen[k] = true;
+			if (came[k])
+				return inconsistent(err);
+			came[k] = true;
 		}
 	}
-	for (size_t k = 0; k < ours && status == ST_OK; k++)
-		if (!seen[k])
-			status = fail(err, ST_FORMAT, NOWHERE,
-				      "made by another version: it has no table %.60s",
-				      table_type(tables_at(r->tables, k))->name);
-	free(seen);
-	return status;
+	for (size_t k = 0; k < ours; k++)
+		if (!came[k])
+			return fail(err, ST_FORMAT, NOWHERE,
+				    "made by another version: it has no table %.60s",
+				    table_type(tables_at(r->tables, k))->name);
+	return ST_OK;
 }
 
 void partial_reader_release(struct partial_reader *r)

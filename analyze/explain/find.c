@@ -4,7 +4,6 @@
 
 #include "analyze/report/check/check.h"
 #include "analyze/report/report_list.h"
-#include "schemas/base/option.h"
 
 #include <ctype.h>
 #include <stdio.h>

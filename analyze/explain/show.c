@@ -2,7 +2,6 @@
 /* A figure in an input: its values, and the events behind it. */
 #include "analyze/explain/explain.h"
 
-#include "analyze/engine/number.h"
 #include "schemas/base/sort.h"
 
 #include <math.h>

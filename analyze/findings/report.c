@@ -4,7 +4,6 @@
  * phase and by what they do; all else comes from the tables of the other reports.
  */
 #include "analyze/findings/internal.h"
-#include "analyze/findings/rule.h"
 #include "analyze/report/shared.h"
 #include "analyze/report/replay/log.h"
 #include "analyze/report/report_list.h"

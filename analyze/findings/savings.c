@@ -4,7 +4,6 @@
  * (DEFINITIONS.md 8).  The verdict, and with it the order of the findings, comes from here alone.
  */
 #include "analyze/findings/internal.h"
-#include "analyze/findings/rule.h"
 
 #include "analyze/report/shared.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What findings save by the replay, each alone and the first of them together. */
 #include "analyze/findings/internal.h"
-#include "analyze/findings/rule.h"
 
 #include <math.h>
 #include <stdio.h>

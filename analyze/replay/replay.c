@@ -2,7 +2,6 @@
 /* What each point waits for, and which time that does not explain. */
 #include "analyze/replay/internal.h"
 #include "convert/name/rules.h"
-#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When points happen in several states. */
 #include "analyze/replay/internal.h"
-#include "schemas/base/vec.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -161,35 +161,36 @@ static enum status names_compare(struct balance *b, struct error *err)
 	return ST_OK;
 }
 
+static void balance_release(struct balance *b)
+{
+	free(b->refs);
+	free(b->sums);
+	free(b->steps);
+	free(b->ranks);
+}
+
 static enum status ranks_finish(struct tables *all, struct error *err)
 {
-	struct balance b = { .all = all };
-	enum status status = ranks_take(&b, err);
+	RELEASED_BY(balance_release) struct balance b = { .all = all };
 
-	if (status == ST_OK && b.rank_count > 1)
-		status = refs_take(&b, err);
-	if (status == ST_OK && b.rank_count > 1)
-		status = names_compare(&b, err);
-	if (status == ST_OK && b.rank_count > 1) {
+	TRY(ranks_take(&b, err));
+	if (b.rank_count > 1) {
 		struct table *t = tables_find(b.all, "balance");
 		double mean = 0;
 		union value *row;
+
+		TRY(refs_take(&b, err));
+		TRY(names_compare(&b, err));
 		for (size_t i = 0; i < b.rank_count; i++)
 			mean += b.sums[i] / (double)b.rank_count;
 		for (size_t i = 0; i < b.rank_count && b.names; i++) {
-			status = table_row(t, b.ranks[i], &row, err);
-			if (status != ST_OK)
-				break;
+			TRY(table_row(t, b.ranks[i], &row, err));
 			row[BALANCE_NAMES].u64 = b.names;
 			row[BALANCE_NS].u64 = (uint64_t)llround(b.sums[i]);
 			row[BALANCE_SHARE].f64 = mean > 0 ? 100 * b.sums[i] / mean : NAN;
 		}
 	}
-	free(b.refs);
-	free(b.sums);
-	free(b.steps);
-	free(b.ranks);
-	return status == ST_OK ? frontier_finish(all, err) : status;
+	return frontier_finish(all, err);
 }
 
 /* ---- for rules, verdict and pages ------------------------------------------------------- */

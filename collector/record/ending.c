@@ -2,7 +2,6 @@
 #include "collector/record/internal.h"
 
 #include "collector/config/config.h"
-#include "collector/session/seen.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/quantity.h"
 #include "schemas/log/tables.h"

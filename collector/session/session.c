@@ -2,7 +2,6 @@
 #include "collector/session/internal.h"
 
 #include "collector/arena/texts.h"
-#include "collector/config/config.h"
 #include "collector/session/seen.h"
 #include "collector/session/signals.h"
 #include "schemas/base/buf.h"

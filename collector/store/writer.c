@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/config/config.h"
-#include "collector/session/signals.h"
-#include "collector/session/session.h"
 #include "collector/probe/probe.h"
 #include "collector/store/internal.h"
-#include "schemas/base/buf.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/arena/arena.h"
 #include "collector/arena/texts.h"
-#include "collector/config/config.h"
-#include "collector/session/session.h"
 #include "collector/probe/probe.h"
 #include "collector/store/internal.h"
 #include "schemas/log/ring.h"

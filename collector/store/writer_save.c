@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flight recorder's part of the writer: feeds steps to the triggers, and saves the ring. */
-#include "collector/config/config.h"
 #include "collector/session/seen.h"
-#include "collector/session/session.h"
-#include "collector/session/signals.h"
 #include "collector/store/internal.h"
 #include "schemas/log/ring.h"
 

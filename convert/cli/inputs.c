@@ -34,8 +34,7 @@ static enum status name_sources(const struct run *r, struct trace *trace, size_t
 {
 	enum { NAMED_BYTES = 4096 }; /* one that is there is enough */
 	struct provenance *p = trace_provenance(trace);
-	struct buf text;
-	enum status status;
+	RELEASED_BY(buf_release) struct buf text;
 
 	buf_init(&text, (size_t)2 * NAMED_BYTES);
 	for (size_t i = first; i < first + count && text.len < NAMED_BYTES; i++) {
@@ -45,11 +44,9 @@ static enum status name_sources(const struct run *r, struct trace *trace, size_t
 			buf_putf(&text, "%s\n", one);
 		free(one);
 	}
-	status = buf_status(&text, err);
-	if (status == ST_OK)
-		p->sources = trace_name(trace, buf_text(&text), text.len, err);
-	buf_release(&text);
-	return status != ST_OK ? status : p->sources ? ST_OK : ST_CEILING;
+	TRY(buf_status(&text, err));
+	p->sources = trace_name(trace, buf_text(&text), text.len, err);
+	return p->sources ? ST_OK : ST_CEILING;
 }
 
 static enum status load(struct run *r, struct loaded *l, size_t first, size_t count,

@@ -4,11 +4,8 @@
  * and an exit code is made.
  */
 #include "convert/cli/internal.h"
-#include "convert/base/messages.h"
 #include "convert/base/temporary.h"
 #include "convert/output/gzip.h"
-#include "convert/sink/sink.h"
-#include "convert/source/source.h"
 #include "schemas/base/plain.h"
 
 #include <archive.h>

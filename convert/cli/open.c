@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/cli/internal.h"
 
-#include "convert/output/output.h"
 #include "convert/base/temporary.h"
 
 #include <arpa/inet.h>

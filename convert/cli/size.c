@@ -2,7 +2,6 @@
 #include "convert/cli/internal.h"
 
 #include "convert/base/temporary.h"
-#include "schemas/base/buf.h"
 #include "schemas/base/quantity.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/data_tables.h"
 
-#include "convert/stage/context/context.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>

@@ -125,30 +125,25 @@ static enum status pprof_put(struct sink *sink, const struct event *e, struct er
 static enum status function_texts(struct pprof_sink *s, const struct path_node *node,
 				  Tacho__Pprof__Function *f, struct error *err)
 {
-	struct buf name;
+	RELEASED_BY(buf_release) struct buf name;
 	const char *text, *line;
 	unsigned number = 0;
 	int end = 0;
-	enum status status;
 
 	buf_init(&name, TEXTS_MAX);
 	path_frame(s->base.trace, node, &name);
 	buf_put_byte(&name, '\0');
-	status = buf_status(&name, err);
-	if (status == ST_OK) {
-		text = (const char *)name.data;
-		line = node->class == RANGE_PYTHON ? strchr(text, '(') : NULL;
-		if (line && sscanf(line, "(%9u): %n", &number, &end) == 1 && end && line[end]) {
-			status = text_number(s, text, (size_t)(line - text), &f->filename, err);
-			f->start_line = number;
-			text = line + end;
-		}
-		if (status == ST_OK)
-			status = text_number(s, text, strlen(text), &f->name, err);
-		f->system_name = f->name;
+	TRY(buf_status(&name, err));
+	text = (const char *)name.data;
+	line = node->class == RANGE_PYTHON ? strchr(text, '(') : NULL;
+	if (line && sscanf(line, "(%9u): %n", &number, &end) == 1 && end && line[end]) {
+		TRY(text_number(s, text, (size_t)(line - text), &f->filename, err));
+		f->start_line = number;
+		text = line + end;
 	}
-	buf_release(&name);
-	return status;
+	TRY(text_number(s, text, strlen(text), &f->name, err));
+	f->system_name = f->name;
+	return ST_OK;
 }
 
 /* The location of a node, which is written when it comes for the first time. */

@@ -14,7 +14,6 @@
 #include "convert/output/output.h"
 #include "convert/sink/sink.h"
 #include "convert/sink/data_tables.h"
-#include "convert/source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

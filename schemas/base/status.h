@@ -58,6 +58,15 @@ enum status fail_memory(struct error *err);
 int status_exit(enum status status);
 const char *status_text(enum status status);
 
+/*
+ * A variable that is released where its scope is left, also by TRY() or return:
+ *
+ *	RELEASED_BY(buf_release) struct buf text;
+ *
+ * `release` takes its address.  The variable is made before anything can leave the scope.
+ */
+#define RELEASED_BY(release) __attribute__((cleanup(release)))
+
 #define TRY(expr)                                                                                  \
 	do {                                                                                       \
 		enum status try_ = (expr);                                                         \

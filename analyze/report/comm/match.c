@@ -231,16 +231,16 @@ static enum status put_savings(struct comm_matching *m, struct error *err)
 {
 	struct table *t = tables_find(m->all, "waits"), *pairs = tables_find(m->all, "waits_for");
 	size_t count = table_count(pairs), end;
-	union value **rows = calloc(count + 1, sizeof(*rows)), *of = NULL;
-	enum status status = rows ? ST_OK : fail_memory(err);
+	RELEASED_BY(vec_release) union value **rows = NULL;
+	union value *of;
 
-	for (size_t i = 0; rows && i < count; i++)
+	TRY(vec_new(&rows, count, err));
+	for (size_t i = 0; i < count; i++) {
 		rows[i] = table_at(pairs, i);
-	for (size_t i = 0; status == ST_OK && i < count; i++)
-		status = widen_excess(t, rows[i], err);
-	if (rows && count)
-		qsort(rows, count, sizeof(*rows), compare_pairs);
-	for (size_t first = 0; status == ST_OK && first < count; first = end) {
+		TRY(widen_excess(t, rows[i], err));
+	}
+	qsort(rows, count, sizeof(*rows), compare_pairs);
+	for (size_t first = 0; first < count; first = end) {
 		uint64_t most = 0, least_ns = NO_U64;
 
 		for (end = first; end < count && !compare_pairs(&rows[first], &rows[end]); end++)
@@ -250,13 +250,11 @@ static enum status put_savings(struct comm_matching *m, struct error *err)
 			if (rows[i][PAIR_CALLS].u64 >= most - most / 2 &&
 			    rows[i][PAIR_EXCESS].u64 < least_ns)
 				least_ns = rows[i][PAIR_EXCESS].u64;
-		status = table_have(t, &rows[first][PAIR_RANK], &of, err);
-		if (status == ST_OK)
-			of[WAITS_SAVING].u64 =
-				least_ns < of[WAITS_AFTER].u64 ? least_ns : of[WAITS_AFTER].u64;
+		TRY(table_have(t, &rows[first][PAIR_RANK], &of, err));
+		of[WAITS_SAVING].u64 =
+			least_ns < of[WAITS_AFTER].u64 ? least_ns : of[WAITS_AFTER].u64;
 	}
-	free(rows);
-	return status;
+	return ST_OK;
 }
 
 /* gpus.exposed_comm_wait_ns: 0 where nothing communicates, null where nothing is matched. */

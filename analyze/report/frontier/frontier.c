@@ -259,11 +259,10 @@ static enum status put_kind(struct accumulator *f, const struct gpu_times *g,
 enum status frontier_end(struct accumulator *f, struct error *err)
 {
 	struct frontier *s = f->state;
-	struct buf packed;
-	enum status status = ST_OK;
+	RELEASED_BY(buf_release) struct buf packed;
 
 	buf_init(&packed, PACKED_BYTES);
-	for (size_t i = 0; status == ST_OK && i < s->gpu_count; i++) {
+	for (size_t i = 0; i < s->gpu_count; i++) {
 		struct gpu_times *g = s->gpus[i];
 
 		if (!g->kept)
@@ -280,15 +279,13 @@ enum status frontier_end(struct accumulator *f, struct error *err)
 				begun += w[k].process == g->process && w[k].begin_ns < g->ends[j];
 			packed_put(&packed, begun);
 		}
-		status = put_row(f, g, "", "", &packed, err);
-		if (status == ST_OK)
-			status = kinds_merge(f, g, err);
-		for (size_t k = 0; status == ST_OK && k < KINDS; k++)
+		TRY(put_row(f, g, "", "", &packed, err));
+		TRY(kinds_merge(f, g, err));
+		for (size_t k = 0; k < KINDS; k++)
 			if (g->kinds[k].count)
-				status = put_kind(f, g, &g->kinds[k], &packed, err);
+				TRY(put_kind(f, g, &g->kinds[k], &packed, err));
 	}
-	buf_release(&packed);
-	return status;
+	return ST_OK;
 }
 
 void frontier_release(struct accumulator *f)

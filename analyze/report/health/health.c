@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the GPUs were while they worked, by the counters that recording with --kinds health makes. */
-#include "analyze/engine/report.h"
 #include "analyze/report/health/health.h"
 
 #include "schemas/base/vec.h"

@@ -3,7 +3,6 @@
 
 #include "analyze/report/comm/comm.h"
 #include "schemas/base/arena.h"
-#include "schemas/base/bytes.h"
 #include "schemas/base/map.h"
 #include "schemas/base/vec.h"
 

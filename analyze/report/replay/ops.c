@@ -3,7 +3,6 @@
 
 #include "analyze/report/comm/comm.h"
 #include "convert/stage/collective.h"
-#include "schemas/base/bytes.h"
 #include "schemas/base/vec.h"
 #include "schemas/model/args.h"
 

@@ -4,8 +4,6 @@
 #include "collector/config/config.h"
 #include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
-#include "collector/probe/cupti/lib.h"
-#include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/pool.h"
 #include "collector/probe/cupti/rows.h"
 #include "collector/session/clock.h"

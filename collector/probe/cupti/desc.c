@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/internal.h"
 
-#include "collector/probe/cupti/lib.h"
 #include "collector/probe/cupti/tables.h"
 #include "collector/probe/rows.h"
 #include "collector/arena/texts.h"

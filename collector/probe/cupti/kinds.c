@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/internal.h"
 
-#include "collector/probe/cupti/layout.h"
 #include "schemas/base/buf.h"
 #include "schemas/model/call.h"
 

@@ -8,10 +8,8 @@
  */
 #include "collector/config/config.h"
 #include "collector/probe/cupti/clock.h"
-#include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/pool.h"
 #include "collector/probe/cupti/rows.h"
-#include "collector/probe/cupti/lib.h"
 #include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/tables.h"
 #include "collector/probe/cupti/client.h"
@@ -19,7 +17,6 @@
 #include "collector/probe/probe.h"
 #include "collector/store/writer.h"
 #include "schemas/base/buf.h"
-#include "schemas/model/records.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 
 #include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
-#include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/tables.h"
 #include "collector/store/writer.h"
 #include "schemas/base/hash.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/internal.h"
 
-#include "collector/probe/cupti/layout.h"
 #include "collector/arena/texts.h"
 #include "schemas/base/hash.h"
 #include "schemas/base/utf8.h"

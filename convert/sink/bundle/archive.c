@@ -209,23 +209,16 @@ enum status bundle_put_file(struct bundle *b, const char *name, const char *path
 
 enum status bundle_finish(struct bundle *b, uint64_t events, struct error *err)
 {
-	struct buf text;
-	enum status status;
+	RELEASED_BY(buf_release) struct buf text;
 
 	buf_init(&text, 2 * MANIFEST_CEILING);
 	buf_putf(&text,
 		 "{\n\t\"schema\":\t\"tacho.manifest/1\",\n\t\"tool\":\t\"Tacho " TACHO_VERSION
 		 "\",\n\t\"events\":\t%llu,\n\t\"files\":\t[%s]\n}",
 		 (unsigned long long)events, buf_text(&b->files));
-	status = buf_status(&b->files, err);
-	if (status == ST_OK)
-		status = buf_status(&text, err);
-	if (status == ST_OK)
-		status = begin(b, "manifest.json", text.len, err);
-	if (status == ST_OK)
-		status = put_bytes(b, text.data, text.len, err);
-	buf_release(&text);
-	if (status == ST_OK && archive_write_close(b->archive) != ARCHIVE_OK)
-		status = broken(b, err);
-	return status;
+	TRY(buf_status(&b->files, err));
+	TRY(buf_status(&text, err));
+	TRY(begin(b, "manifest.json", text.len, err));
+	TRY(put_bytes(b, text.data, text.len, err));
+	return archive_write_close(b->archive) == ARCHIVE_OK ? ST_OK : broken(b, err);
 }

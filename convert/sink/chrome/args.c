@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Kineto writes between the braces of "args". */
 #include "convert/sink/chrome/internal.h"
-#include "convert/stage/context/context.h"
 #include "convert/stage/path_sums.h"
 #include "schemas/base/json_text.h"
 #include "schemas/model/records.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/chrome/internal.h"
 
-#include "convert/source/source.h"
-
 #include "schemas/base/json_text.h"
 
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "convert/sink/parquet/internal.h"
 
 #include "convert/sink/parquet/thrift.h"
-#include "schemas/base/hash.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>

@@ -11,7 +11,6 @@
  */
 #include "convert/output/output.h"
 #include "convert/sink/parquet/internal.h"
-#include "convert/sink/sink.h"
 #include "convert/spool/scratch.h"
 
 #include <stdio.h>

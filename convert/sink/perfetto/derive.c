@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/perfetto/derive.h"
 
-#include "schemas/base/vec.h"
-
 #include <stdlib.h>
 
 enum {

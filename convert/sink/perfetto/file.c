@@ -4,9 +4,7 @@
 #include "convert/sink/sink.h"
 #include "convert/source/source.h"
 #include "convert/stage/path_sums.h"
-#include "schemas/base/hash.h"
 #include "schemas/model/call.h"
-#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>

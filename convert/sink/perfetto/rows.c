@@ -3,7 +3,6 @@
 
 #include "convert/source/source.h"
 #include "schemas/model/records.h"
-#include "schemas/base/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,19 +107,17 @@ static bool is_ranked(const struct process *p)
 /* Whether each process of the trace has a pid that no other has. */
 static enum status has_own_pids(const struct perfetto_rows *r, bool *out, struct error *err)
 {
-	struct map taken = { .count = 0 };
-	enum status status = ST_OK;
+	RELEASED_BY(map_release) struct map taken = { .count = 0 };
 
 	*out = true;
-	for (uint32_t id = 1; id <= r->process_count && status == ST_OK && *out; id++) {
+	for (uint32_t id = 1; id <= r->process_count && *out; id++) {
 		uint32_t pid = trace_get_process(r->file->trace, id)->pid;
 
 		if (!map_put(&taken, pid, out))
-			status = fail_memory(err);
+			return fail_memory(err);
 		*out = *out && pid && pid < RANKED_PID;
 	}
-	map_release(&taken);
-	return status;
+	return ST_OK;
 }
 
 /*

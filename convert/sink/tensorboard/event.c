@@ -5,7 +5,6 @@
  * which range launched it.
  */
 #include "convert/sink/tensorboard/internal.h"
-#include "convert/stage/context/context.h"
 
 #include "schemas/model/args.h"
 #include "schemas/model/records.h"

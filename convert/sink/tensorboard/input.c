@@ -9,8 +9,6 @@
  */
 #include "convert/sink/tensorboard/internal.h"
 
-#include "convert/stage/context/context.h"
-
 enum { INTERVALS_MOST = 1 << 20 };
 
 enum status tb_input_put_interval(struct tb_input *in, const struct phase_interval *p,

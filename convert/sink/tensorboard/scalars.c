@@ -84,15 +84,12 @@ enum status tb_scalars_write(const struct tb_scalars *s, const struct tb_space *
 			     const struct sink_request *req, struct error *err)
 {
 	const struct trace *t = space->trace;
-	uint64_t *outside = calloc((size_t)trace_count(t, TRACE_TRACKS) + 1, sizeof(*outside));
-	struct buf file, name, tag;
-	enum status status;
+	RELEASED_BY(vec_release) uint64_t *outside = NULL;
+	RELEASED_BY(buf_release) struct buf file = { .ceiling = FILE_BYTES };
+	RELEASED_BY(buf_release) struct buf name = { .ceiling = TAG_BYTES };
+	RELEASED_BY(buf_release) struct buf tag = { .ceiling = TAG_BYTES };
 
-	if (!outside)
-		return fail_memory(err);
-	buf_init(&file, FILE_BYTES);
-	buf_init(&name, TAG_BYTES);
-	buf_init(&tag, TAG_BYTES);
+	TRY(vec_new(&outside, (size_t)trace_count(t, TRACE_TRACKS) + 1, err));
 	put_file_name(t, space->process, req->is_alone, s->rows[0].at_ns, &name);
 	tfevents_put_version(&file, s->rows[0].at_ns);
 	for (size_t i = 0; i < s->count; i++) {
@@ -105,16 +102,8 @@ enum status tb_scalars_write(const struct tb_scalars *s, const struct tb_space *
 				    number < INT64_MAX ? (int64_t)number : INT64_MAX,
 				    buf_text(&tag), r->value);
 	}
-	free(outside);
-	status = buf_status(&name, err);
-	if (status == ST_OK)
-		status = buf_status(&file, err);
-	if (status == ST_OK)
-		status = out_begin(space->out, buf_text(&name), err);
-	if (status == ST_OK)
-		status = out_write(space->out, file.data, file.len, err);
-	buf_release(&file);
-	buf_release(&name);
-	buf_release(&tag);
-	return status;
+	TRY(buf_status(&name, err));
+	TRY(buf_status(&file, err));
+	TRY(out_begin(space->out, buf_text(&name), err));
+	return out_write(space->out, file.data, file.len, err);
 }

@@ -14,9 +14,7 @@
  *scalars and the text card are a report: analyze/format/tfevents/tfevents.c.
  */
 #include "convert/output/output.h"
-#include "convert/sink/sink.h"
 #include "convert/sink/tensorboard/internal.h"
-#include "convert/stage/context/context.h"
 
 #include <stdio.h>
 #include <stdlib.h>

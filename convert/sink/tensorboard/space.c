@@ -323,33 +323,31 @@ static enum status write_idle_planes(struct writer *w, struct error *err)
 	return ST_OK;
 }
 
+static void writer_release(struct writer *w)
+{
+	free(w->done);
+	buf_release(&w->heads);
+	buf_release(&w->head);
+	buf_release(&w->tail);
+}
+
 enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin_ns,
 			   struct error *err)
 {
-	struct writer w = { .s = s };
-	enum status status;
+	RELEASED_BY(writer_release) struct writer w = { .s = s };
 
 	s->host = host;
 	s->origin_ns = origin_ns;
 	buf_init(&w.heads, SMALL_BYTES);
 	buf_init(&w.head, SMALL_BYTES);
 	buf_init(&w.tail, (size_t)INT32_MAX);
-	status = tb_steps_finish(&s->steps, err);
+	TRY(tb_steps_finish(&s->steps, err));
 	/* first, as its first bytes say whose file it is */
-	if (status == ST_OK)
-		status = tb_put_environment(s, &w.head, err);
-	if (status == ST_OK)
-		status = out_write(s->out, w.head.data, w.head.len, err);
+	TRY(tb_put_environment(s, &w.head, err));
+	TRY(out_write(s->out, w.head.data, w.head.len, err));
 	buf_clear(&w.head);
-	if (status == ST_OK)
-		status = write_planes(&w, err);
-	if (status == ST_OK)
-		status = write_idle_planes(&w, err);
-	free(w.done);
-	buf_release(&w.heads);
-	buf_release(&w.head);
-	buf_release(&w.tail);
-	return status;
+	TRY(write_planes(&w, err));
+	return write_idle_planes(&w, err);
 }
 
 /* ---- the whole ---- */

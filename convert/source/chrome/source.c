@@ -6,7 +6,6 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/chrome/internal.h"
-#include "convert/source/source.h"
 
 #include <ctype.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/source/kineto/cuspy.h"
 
-#include "schemas/model/event.h"
 #include "schemas/model/records.h"
 
 #include <stdio.h>

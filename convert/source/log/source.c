@@ -8,16 +8,13 @@
  * one time, which are about as many as there are layouts, and a batch.
  */
 #include "convert/stage/filter/filter.h"
-#include "convert/input/input.h"
 #include "convert/name/name.h"
 #include "convert/source/log/internal.h"
-#include "convert/source/source.h"
 #include "schemas/base/heap.h"
 #include "schemas/base/utf8.h"
 #include "schemas/base/vec.h"
 #include "schemas/base/sort.h"
 #include "schemas/log/ring.h"
-#include "schemas/log/tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,8 +22,12 @@ void nsys_meta_clock(struct nsys_import *n)
 }
 
 /* NVTX domains are named by rows of their own. */
-static enum status read_domains(struct nsys_import *n, sqlite3_stmt *s, struct error *err)
+static enum status read_domains(struct nsys_import *n, struct error *err)
 {
+	RELEASED_BY(database_end)
+	sqlite3_stmt *s = database_ask(n->db, "SELECT domainId, text, textId FROM NVTX_EVENTS "
+					      "WHERE eventType = 75");
+
 	while (database_row(s)) {
 		const char *text = (const char *)sqlite3_column_text(s, 1);
 		uint32_t name = 0;
@@ -46,54 +50,47 @@ enum status nsys_meta_host(struct nsys_import *n, struct error *err)
 	enum status status = database_row(s) ? nsys_text(n, s, 0, &n->host, err) : ST_OK;
 
 	sqlite3_finalize(s);
-	if (status != ST_OK || !database_has(n->db, "NVTX_EVENTS"))
-		return status;
-	s = database_ask(n->db, "SELECT domainId, text, textId FROM NVTX_EVENTS "
-				"WHERE eventType = 75");
-	status = read_domains(n, s, err);
-	sqlite3_finalize(s);
-	return status;
+	TRY(status);
+	return database_has(n->db, "NVTX_EVENTS") ? read_domains(n, err) : ST_OK;
 }
 
 /* ---- names of processes, threads and GPUs ---- */
 
 static enum status name_processes(struct nsys_import *n, struct error *err)
 {
+	RELEASED_BY(database_end)
 	sqlite3_stmt *s = database_ask(n->db, "SELECT globalPid, name FROM PROCESSES");
-	enum status status = ST_OK;
 
-	while (status == ST_OK && database_row(s)) {
+	while (database_row(s)) {
 		uint64_t global = (uint64_t)sqlite3_column_int64(s, 0);
 		uint32_t process = nsys_find(&n->processes, global >> 24), command = 0;
 		struct process p = *trace_get_process(n->to.trace, process);
 
 		if (process)
-			status = nsys_text(n, s, 1, &command, err);
+			TRY(nsys_text(n, s, 1, &command, err));
 		if (!command)
 			continue;
 		p.command = command;
 		trace_set_process(n->to.trace, process, &p);
 	}
-	sqlite3_finalize(s);
-	return status;
+	return ST_OK;
 }
 
 static enum status name_threads(struct nsys_import *n, struct error *err)
 {
+	RELEASED_BY(database_end)
 	sqlite3_stmt *s = database_ask(n->db, "SELECT globalTid, nameId FROM ThreadNames");
-	enum status status = ST_OK;
 
-	while (status == ST_OK && database_row(s)) {
+	while (database_row(s)) {
 		uint64_t global = (uint64_t)sqlite3_column_int64(s, 0);
 		uint32_t name = 0, track = nsys_find(&n->threads, global);
 
 		if (track)
-			status = nsys_string(n, sqlite3_column_int64(s, 1), &name, err);
+			TRY(nsys_string(n, sqlite3_column_int64(s, 1), &name, err));
 		if (name)
 			trace_set_track_name(n->to.trace, track, name);
 	}
-	sqlite3_finalize(s);
-	return status;
+	return ST_OK;
 }
 
 /* The row of TARGET_INFO_GPU at hand becomes a GPU: its name, and all else as constants. */
@@ -136,20 +133,16 @@ static enum status describe_gpu(struct nsys_import *n, uint32_t pid, uint32_t or
 		"ON c.gpuId = g.id WHERE c.cudaId = ?1 AND c.pid = ?2",
 		"SELECT * FROM TARGET_INFO_GPU WHERE id = ?1",
 	};
-	enum status status = ST_OK;
-	bool found = false;
 
-	for (int i = 0; i < 2 && !found; i++) {
-		sqlite3_stmt *s = database_ask(n->db, questions[i]);
+	for (int i = 0; i < 2; i++) {
+		RELEASED_BY(database_end) sqlite3_stmt *s = database_ask(n->db, questions[i]);
 
 		sqlite3_bind_int64(s, 1, ordinal); /* an error where `s` is NULL, or has no ?2 */
 		sqlite3_bind_int64(s, 2, pid);
-		found = database_row(s);
-		if (found)
-			status = read_gpu(n, s, out, err);
-		sqlite3_finalize(s);
+		if (database_row(s))
+			return read_gpu(n, s, out, err);
 	}
-	return status;
+	return ST_OK;
 }
 
 enum status nsys_meta_names(struct nsys_import *n, struct error *err)

@@ -473,8 +473,8 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 			      struct error *err)
 {
 	struct reading r = { .n = n, .table = table, .last_row = INT64_MIN };
+	RELEASED_BY(database_end) sqlite3_stmt *rows = NULL;
 	char sql[NSYS_SQL_BYTES];
-	enum status status = ST_OK;
 	bool has_times = false;
 	int count;
 
@@ -482,26 +482,24 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 		return ST_OK;
 	n->any_table = true;
 	snprintf(sql, sizeof(sql), "SELECT rowid, * FROM \"%s\" WHERE rowid > ?1", table->name);
-	r.rows = database_ask(n->db, sql);
-	if (!r.rows) {
+	r.rows = rows = database_ask(n->db, sql);
+	if (!rows) {
 		note_fault(&r);
 		return ST_OK;
 	}
 	sqlite3_bind_int64(r.rows, 1, INT64_MIN);
 	count = sqlite3_column_count(r.rows) - 1; /* after the number of the row */
 	r.count = count < COLUMNS_MAX ? count : COLUMNS_MAX;
-	for (int i = 0; i < r.count && status == ST_OK; i++) {
-		const char *name = sqlite3_column_name(r.rows, i + 1);
+	for (int i = 0; i < r.count; i++) {
+		const char *name = sqlite3_column_name(rows, i + 1);
 
-		status = nsys_column(&n->to, table->kind, name ? name : "", &r.columns[i], err);
+		TRY(nsys_column(&n->to, table->kind, name ? name : "", &r.columns[i], err));
 		has_times |= r.columns[i].role == NSYS_BEGIN;
 	}
-	if (status == ST_OK && has_times)
-		status = read_rows(&r, err);
-	else if (status == ST_OK) /* older exports have CUDA events without a time */
-		nsys_meta_leave(n, table->name);
-	sqlite3_finalize(r.rows);
-	return status;
+	if (has_times)
+		return read_rows(&r, err);
+	nsys_meta_leave(n, table->name); /* older exports have CUDA events without a time */
+	return ST_OK;
 }
 
 enum status nsys_import_tables(struct nsys_import *n, struct error *err)

@@ -9,8 +9,6 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/nsys/internal.h"
-#include "convert/source/source.h"
-#include "convert/source/spooled.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/perfetto/internal.h"
-#include "convert/source/source.h"
 #include "schemas/base/vec.h"
 
 #include <stdio.h>

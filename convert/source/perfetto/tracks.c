@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/source/perfetto/internal.h"
-#include "convert/source/source.h"
 #include "schemas/base/vec.h"
 #include "schemas/model/records.h"
 

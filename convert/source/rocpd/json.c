@@ -8,7 +8,6 @@
 #include "convert/source/json/scan.h"
 #include "convert/source/kineto/document.h"
 #include "convert/source/rocpd/internal.h"
-#include "convert/source/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,6 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/rocpd/internal.h"
-#include "convert/source/source.h"
-#include "convert/source/spooled.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,6 @@
 #include "convert/source/snapshot/internal.h"
 
 #include "convert/input/input.h"
-#include "convert/source/source.h"
 #include "schemas/base/vec.h"
 
 #include <ctype.h>

@@ -44,6 +44,11 @@ static inline bool database_row(sqlite3_stmt *s)
 {
 	return s && sqlite3_step(s) == SQLITE_ROW;
 }
+/* For RELEASED_BY(). */
+static inline void database_end(sqlite3_stmt **s)
+{
+	sqlite3_finalize(*s);
+}
 /* The first column of the first row; false: none, or NULL. */
 bool database_number(struct database *d, const char *sql, int64_t *out);
 /* An ordinary table of this name; a view or a virtual table is none. */

@@ -5,8 +5,6 @@
  * its events go through a spool.
  */
 #include "convert/input/input.h"
-#include "convert/source/source.h"
-#include "convert/source/spooled.h"
 #include "convert/source/xplane/internal.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "convert/stage/align/align.h"
 
 #include "convert/stage/align/read.h"
+#include "schemas/base/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,24 +253,22 @@ static enum status align_hosts(struct align *a, struct error *err)
 	return ST_OK;
 }
 
+static void align_release(struct align *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		free(a->hosts[i].ended);
+	free(a->hosts);
+	free(a->host_of);
+}
+
 enum status align_fit(const struct align_request *how, struct error *err)
 {
-	struct align a = { .how = how };
-	enum status status = ST_OK;
+	RELEASED_BY(align_release) struct align a = { .how = how };
 
 	if (how->mode == ALIGN_NONE || how->count < 2)
 		return ST_OK;
-	a.hosts = calloc(how->count < HOSTS_MOST ? how->count : HOSTS_MOST, sizeof(*a.hosts));
-	a.host_of = calloc(how->count, sizeof(*a.host_of));
-	if (!a.hosts || !a.host_of)
-		status = fail_memory(err);
-	else
-		hosts_take(&a);
-	if (status == ST_OK && a.count > 1)
-		status = align_hosts(&a, err);
-	for (size_t i = 0; i < a.count; i++)
-		free(a.hosts[i].ended);
-	free(a.hosts);
-	free(a.host_of);
-	return status;
+	TRY(vec_new(&a.hosts, how->count < HOSTS_MOST ? how->count : HOSTS_MOST, err));
+	TRY(vec_new(&a.host_of, how->count, err));
+	hosts_take(&a);
+	return a.count > 1 ? align_hosts(&a, err) : ST_OK;
 }

@@ -67,15 +67,15 @@ enum status align_pairs(const struct ended *of, size_t of_count, const struct en
 			size_t to_count, struct aligned *out, struct error *err)
 {
 	size_t most = of_count < to_count ? of_count : to_count, i = 0, k = 0;
-	struct pair *pairs = calloc(most + 1, sizeof(*pairs));
-	int64_t *values = calloc(most + 1, sizeof(*values));
-	double *slopes = calloc(most + 1, sizeof(*slopes));
-	enum status status = ST_OK;
+	RELEASED_BY(vec_release) struct pair *pairs = NULL;
+	RELEASED_BY(vec_release) int64_t *values = NULL;
+	RELEASED_BY(vec_release) double *slopes = NULL;
 
 	*out = (struct aligned){ .pairs = 0 };
-	if (!pairs || !values || !slopes)
-		status = fail_memory(err);
-	while (status == ST_OK && i < of_count && k < to_count) {
+	TRY(vec_new(&pairs, most + 1, err));
+	TRY(vec_new(&values, most + 1, err));
+	TRY(vec_new(&slopes, most + 1, err));
+	while (i < of_count && k < to_count) {
 		if (of[i].key != to[k].key) {
 			of[i].key < to[k].key ? i++ : k++;
 			continue;
@@ -85,12 +85,9 @@ enum status align_pairs(const struct ended *of, size_t of_count, const struct en
 		i++;
 		k++;
 	}
-	if (status == ST_OK && out->pairs >= ALIGN_PAIRS)
+	if (out->pairs >= ALIGN_PAIRS)
 		fit_pairs(pairs, out->pairs, values, slopes, out);
-	free(pairs);
-	free(values);
-	free(slopes);
-	return status;
+	return ST_OK;
 }
 
 uint64_t align_anchor_error(const struct trace *t, uint32_t process)

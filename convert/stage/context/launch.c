@@ -13,7 +13,6 @@
  */
 #include "convert/stage/context/internal.h"
 
-#include "schemas/base/bytes.h"
 #include "schemas/base/vec.h"
 #include "schemas/base/sort.h"
 #include "schemas/model/call.h"
