@@ -91,7 +91,8 @@ static const struct mcp_tool {
 	    { "edits",
 	      "data=0, launch=graph, host:PHASE=F, kernel:GLOB=F, work:KIND=F, place:PATH=F, "
 	      "comm=F, "
-	      "comm=overlap, link=Nx, copy[:GLOB]=F, cause:NAME=F; commas between changes that go "
+	      "comm=overlap, link=Nx, copy[:GLOB]=F, cause:NAME=F, rank:N=median; commas between "
+	      "changes that go "
 	      "together, semicolons between "
 	      "alternatives",
 	      "--what-if", true },

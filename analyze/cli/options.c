@@ -31,7 +31,7 @@ const struct option analyze_options[] = {
 	{ "what-if", 0, OPTION_TEXT, "EDITS",
 	  "what a step would take if something were changed: data=0, launch=graph, host:PHASE=F, "
 	  "kernel:GLOB=F, work:KIND=F, place:PATH=F, comm=F, comm=overlap, link=Nx, copy[:GLOB]=F, "
-	  "cause:NAME=F; with commas between "
+	  "cause:NAME=F, rank:N=median; with commas between "
 	  "together, with semicolons side by side",
 	  AT(what_if), NULL },
 	{ "run", 0, OPTION_TEXT, "N",

@@ -92,6 +92,8 @@ enum status what_if_next(const struct facts *f, struct error *err)
 	double ns;
 
 	for (size_t i = 0; t && (row = table_at(t, i)); i++) {
+		if (!strncmp(row[0].text, "rank:", 5))
+			continue; /* of all ranks: no other edits go with it */
 		TRY(savings_next(f, row[0].text, &next, &ns, err));
 		if (!next)
 			continue;

@@ -13,6 +13,14 @@ static const char *const causes[REPLAY_ACTIVITIES] = {
 	[REPLAY_COMPILE] = "compile",    [REPLAY_GC] = "gc",
 };
 
+static bool has_type(const struct edit_set *set, enum edit_type type)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->edits[i].type == type)
+			return true;
+	return false;
+}
+
 /* "host:forward" to its word and what stands behind the colon. */
 static enum status split(const char *text, size_t len, char *word, char *pattern,
 			 const char **value, struct error *err)
@@ -75,6 +83,12 @@ static enum status parse_one(struct edit *out, const char *text, size_t len, str
 			  parse_factor(value, value_len - 1, &out->factor) && out->factor > 0;
 		out->type = EDIT_COMM;
 		out->factor = is_good ? 1 / out->factor : 0;
+	} else if (!strcmp(word, "rank") && value_len == 6 && !memcmp(value, "median", 6)) {
+		size_t digits = strspn(out->pattern, "0123456789");
+
+		out->type = EDIT_RANK;
+		out->number = (unsigned)strtoul(out->pattern, NULL, 10);
+		is_good = digits && digits < 10 && !out->pattern[digits];
 	} else if (!strcmp(word, "data") || !strcmp(word, "comm")) {
 		out->type = *word == 'd' ? EDIT_DATA : EDIT_COMM;
 		is_good &= !has_pattern;
@@ -98,8 +112,8 @@ static enum status parse_one(struct edit *out, const char *text, size_t len, str
 	if (is_good)
 		return ST_OK;
 	return fail(err, ST_USAGE, NOWHERE,
-		    "--what-if %.*s: edits are data=F, launch=graph, comm=F, comm=overlap, "
-		    "link=Nx, copy[:GLOB]=F, {host,kernel,work,place}:NAME=F, "
+		    "--what-if %.*s: data=F, launch=graph, comm={F,overlap}, link=Nx, "
+		    "copy[:GLOB]=F, {host,kernel,work,place}:NAME=F, rank:N=median, "
 		    "cause:{launch,sync,blocking_copy,allocator,compile,gc}=F",
 		    len < 60 ? (int)len : 60, text);
 }
@@ -120,6 +134,10 @@ enum status edit_parse(struct edit_set *out, const char *text, size_t len, struc
 			return fail(err, ST_USAGE, NOWHERE,
 				    "--what-if: more than %d edits in a set", EDITS_MAX);
 		TRY(parse_one(&out->edits[out->count++], text, (size_t)(next - text), err));
+		if (edit_is_ranks(out) && out->edits[0].type != out->edits[out->count - 1].type)
+			return fail(err, ST_USAGE, NOWHERE,
+				    "--what-if %.60s: ranks are replayed without other edits",
+				    out->text);
 	}
 	return ST_OK;
 }
@@ -220,17 +238,14 @@ double edit_factor(const struct edit_set *set, const struct edit_subject *of)
 	return factor;
 }
 
-static bool has_type(const struct edit_set *set, enum edit_type type)
-{
-	for (size_t i = 0; i < set->count; i++)
-		if (set->edits[i].type == type)
-			return true;
-	return false;
-}
-
 bool edit_overlaps(const struct edit_set *set)
 {
 	return has_type(set, EDIT_OVERLAP);
+}
+
+bool edit_is_ranks(const struct edit_set *set)
+{
+	return has_type(set, EDIT_RANK);
 }
 
 bool edit_is_graph(const struct edit_set *set)

@@ -18,8 +18,10 @@
  *	link=2x             communication twice as fast
  *	copy=0              duration of copies and fills; copy:GLOB=0: of "HtoD pageable device",
  *	                    "memset"
- *	cause:NAME=0        own time of threads in calls: launch, sync, blocking_copy, allocator,
- *	                    compile, gc; with 0 they do not wait for the GPU either
+ *	rank:N=median       operations of this rank take what those of its peers take (job.h), in
+ *the replay of the ranks; beside others of its kind only cause:NAME=0        own time of threads in
+ *calls: launch, sync, blocking_copy, allocator, compile, gc; with 0 they do not wait for the GPU
+ *either
  *
  * Edits of a set are written with commas between and apply together.  Factors multiply.  Sets are
  * replayed side by side, each against the run as it was.
@@ -40,7 +42,8 @@ enum edit_type {
 	EDIT_COMM,
 	EDIT_OVERLAP,
 	EDIT_COPY,
-	EDIT_CAUSE
+	EDIT_CAUSE,
+	EDIT_RANK
 };
 enum { EDITS_MAX = 16, EDIT_TEXT = 128, EDIT_SETS_MAX = REPLAY_STATES - 2, EDIT_PLACES = 16 };
 
@@ -48,7 +51,8 @@ struct edit {
 	enum edit_type type;
 	double factor;
 	char pattern[EDIT_TEXT]; /* of kernels, copies and places; a phase; a kind of work */
-	unsigned number;         /* EDIT_CAUSE: enum replay_activity; EDIT_PLACE: of its glob */
+	unsigned number;         /* EDIT_CAUSE: enum replay_activity; EDIT_PLACE: of its glob;
+				  * EDIT_RANK: the rank */
 };
 struct edit_set {
 	char text[4 * EDIT_TEXT]; /* as it was written */
@@ -82,6 +86,8 @@ struct edit_subject {
 };
 double edit_factor(const struct edit_set *set, const struct edit_subject *of);
 bool edit_overlaps(const struct edit_set *set);
+/* It is of ranks. */
+bool edit_is_ranks(const struct edit_set *set);
 /* launch=graph */
 bool edit_is_graph(const struct edit_set *set);
 /* cause:sync=0, cause:blocking_copy=0 */

@@ -96,30 +96,42 @@ def main():
         for rank in range(args.ranks):
             with open(os.path.join(job, f"rank-{rank}.json"), "w", encoding="utf-8") as f:
                 json.dump(rank_file(rank, args.ranks, args.steps), f, separators=(",", ":"))
-        words = ["--report", "replay", "--format", "json", "-q"]
+        slow = args.ranks // 2
+        words = ["--report", "replay", "--format", "json", "-q",
+                 "--what-if", f"rank:{slow}=median;rank:1=median,rank:2=median"]
         whole = run(f"{args.ranks} ranks", tool, *words, job)
         files = sorted(os.path.join(job, name) for name in os.listdir(job))
         parts = [os.path.join(folder, f"{i}.partial") for i in range(4)]
         for i, part in enumerate(parts):
-            run(f"partial file {i + 1} of 4", tool, "-q", "--partial", part, *files[i::4])
+            run(f"partial file {i + 1} of 4", tool, *words, "--partial", part,
+                *files[i::4])
         outputs = {"partial files": run("merged", tool, "--merge", *words, *parts)}
         if shutil.which("mpirun") and os.path.exists(os.path.join(args.bin, "libtacho-mpi.so")):
             outputs["mpirun"] = run("mpirun -np 2", "mpirun", "--allow-run-as-root",
                                     "--oversubscribe", "-np", "2", tool, *words, job)
         page = run("the page", tool, "--report", "replay", "-f", "html", "-q", job).decode()
     replay = json.loads(whole)["replay"]
+    edits = {row["edits"]: row for row in json.loads(whole)["what_if"]}
     for what, output in outputs.items():
-        checks.expect(json.loads(output)["replay"] == replay, f"not the same from {what}")
+        for key in ("replay", "what_if"):
+            checks.expect(json.loads(output)[key] == json.loads(whole)[key],
+                          f"{key} is not the same from {what}")
     mean = COMPUTE_US * (args.ranks - 1 + SLOW) / args.ranks
     want = LAYERS * (COMPUTE_US * SLOW + 50) / (LAYERS * (mean + 50))
     print(f"S {replay['slowdown']:.5f}, by construction {want:.5f}")
     checks.expect(abs(replay["slowdown"] / want - 1) < 1e-6, "S")
-    checks.expect(replay["by_rank"][0]["rank"] == args.ranks // 2, "the slow rank")
-    slow_row = args.ranks // 2 // -(-args.ranks // 128) * -(-args.ranks // 128)
+    checks.expect(replay["by_rank"][0]["rank"] == slow, "the slow rank")
+    row = edits[f"rank:{slow}=median"]
+    checks.expect(row["baseline_step_ns"] == LAYERS * (COMPUTE_US * SLOW + 50) * 1000 and
+                  abs(row["step_ns"] - row["baseline_step_ns"] / want) < 2,
+                  f"with the slow rank like the others: {row}")
+    row = edits["rank:1=median,rank:2=median"]
+    checks.expect(row["saves_ns"] == 0, f"with others like their peers: {row}")
+    slow_row = slow // -(-args.ranks // 128) * -(-args.ranks // 128)
     for text in ("dp 0", "stage 0", "rank 0", "step 0"):
         checks.expect(text in page, f"no {text} on the page")
     # of ranks that share a row the worst is shown
-    checks.expect(re.search(rf"rank {slow_row}\+?, step 0: 1\.19", page), "the slow rank's row")
+    checks.expect(re.search(rf"rank {slow_row}\+?, step 0: {want:.3f}", page), "the slow rank's row")
     print(f"replay-ranks: {checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0
 

@@ -2,6 +2,7 @@
 /* The slowdown of a job against its ideal (DEFINITIONS.md 8, ranks), by what it is made of. */
 #include "analyze/replay/job.h"
 
+#include "analyze/replay/edit.h"
 #include "analyze/report/replay/ops.h"
 #include "analyze/report/replay/tables.h"
 #include "schemas/base/map.h"
@@ -69,6 +70,8 @@ struct job_of_tables {
 	struct tables *all;
 	struct job job;
 	const union value **workers; /* a row of each: its first keys, and its coordinates */
+	struct rank_edits *sets;
+	size_t set_count;
 	struct ids classes, peers, meetings, steps, hosts, dps, stages;
 	struct step_of_job *list; /* those that count, in the order of their numbers */
 	size_t list_count, worker_cap, step_cap, alone;
@@ -388,6 +391,43 @@ static enum status worst_share(const struct figures *f, double *out, struct erro
 	return status;
 }
 
+/* The median step if only ranks that the edits do not name keep their own times. */
+static enum status ranks_edit(const struct figures *f, struct rank_edits *of, struct error *err)
+{
+	const struct job_state others = { JOB_BY_MARK, 0, true };
+	struct job *job = &f->of->job;
+	struct edit_set set;
+
+	TRY(edit_parse(&set, of->edits, strlen(of->edits), err));
+	double *lengths = calloc(job->step_count, sizeof(*lengths));
+	uint64_t *ns = calloc(job->step_count, sizeof(*ns));
+	enum status status = lengths && ns ? ST_OK : fail_memory(err);
+
+	for (uint32_t i = 0; i < job->worker_count; i++)
+		job->workers[i].is_marked = false;
+	for (const struct edit *e = set.edits; e < set.edits + set.count; e++) {
+		bool is_there = false;
+
+		for (uint32_t i = 0; i < job->worker_count; i++)
+			if (f->of->workers[i][0].u64 == e->number)
+				job->workers[i].is_marked = is_there = true;
+		if (!is_there && status == ST_OK)
+			status = fail(err, ST_USAGE, NOWHERE, "--what-if %s: there is no rank %u",
+				      of->edits, e->number);
+	}
+	if (status == ST_OK)
+		status = job_run(job, &others, 1, lengths, err);
+	for (size_t i = 0; status == ST_OK && i < job->step_count; i++)
+		ns[i] = (uint64_t)llround(lengths[i]);
+	of->step_ns = status == ST_OK ? (uint64_t)median_u64(ns, job->step_count) : 0;
+	for (size_t i = 0; status == ST_OK && i < job->step_count; i++)
+		ns[i] = (uint64_t)llround(f->lengths[i * f->count]);
+	of->baseline_ns = status == ST_OK ? (uint64_t)median_u64(ns, job->step_count) : 0;
+	free(lengths);
+	free(ns);
+	return status;
+}
+
 /* ---- tables ------------------------------------------------------------------------------ */
 
 /* From the first operation to the last of the worker that takes longest, mean over the steps. */
@@ -500,12 +540,15 @@ static enum status put_job(const struct figures *f, struct error *err)
 	TRY(put_by(f, "replay_dp", &j->dps, j->dps.count, f->dps, false, err));
 	TRY(put_by(f, "replay_stage", &j->stages, j->stages.count, f->stages, false, err));
 	TRY(put_steps(f, err));
-	return put_ranks(f, err);
+	TRY(put_ranks(f, err));
+	for (size_t i = 0; i < j->set_count; i++)
+		TRY(ranks_edit(f, &j->sets[i], err));
+	return ST_OK;
 }
 
-enum status job_replay(struct tables *all, struct error *err)
+enum status job_replay(struct tables *all, struct rank_edits *sets, size_t count, struct error *err)
 {
-	struct job_of_tables j = { .all = all };
+	struct job_of_tables j = { .all = all, .sets = sets, .set_count = count };
 	struct figures f = { .of = &j };
 	enum status status = ops_take(&j, err);
 

@@ -60,4 +60,10 @@ enum status ops_end(struct ops *o, struct accumulator *f, struct error *err);
 void ops_free(struct ops *o); /* accepts NULL */
 
 /* Over all ranks: fills the tables of tables.h, what the job would take. */
-enum status job_replay(struct tables *all, struct error *err);
+/* Edits of ranks, and what the median step of that replay takes without and with them. */
+struct rank_edits {
+	const char *edits;             /* as in --what-if */
+	uint64_t baseline_ns, step_ns; /* 0: no step is replayed */
+};
+enum status job_replay(struct tables *all, struct rank_edits *sets, size_t count,
+		       struct error *err);

@@ -266,7 +266,9 @@ static void finish_saves(union value *row, uint64_t before, uint64_t after, size
 static enum status replay_report_finish(struct tables *all, struct error *err)
 {
 	struct table *ranks = tables_find(all, "rank_what_if"), *job = tables_find(all, "what_if");
-	union value *row, *sum;
+	struct rank_edits of_ranks[EDIT_SETS_MAX];
+	union value *row, *sum, *sums[EDIT_SETS_MAX];
+	size_t count = 0;
 
 	for (size_t i = 0; (row = table_at(ranks, i)); i++) {
 		finish_saves(row, row[WHAT_IF_BASELINE].u64, row[WHAT_IF_STEP].u64, WHAT_IF_SAVES,
@@ -276,9 +278,24 @@ static enum status replay_report_finish(struct tables *all, struct error *err)
 		cell_raise(&sum[JOB_BASELINE], row[WHAT_IF_BASELINE].u64);
 		cell_raise(&sum[JOB_STEP], row[WHAT_IF_STEP].u64);
 	}
+	for (size_t i = 0; (sum = table_at(job, i)) && count < EDIT_SETS_MAX; i++) {
+		if (strncmp(sum[JOB_EDITS].text, "rank:", 5) != 0)
+			continue;
+		of_ranks[count] = (struct rank_edits){ .edits = sum[JOB_EDITS].text };
+		sums[count++] = sum;
+	}
+	TRY(job_replay(all, of_ranks, count, err));
+	for (size_t i = 0; i < count; i++) {
+		if (!of_ranks[i].baseline_ns)
+			return fail(err, ST_USAGE, NOWHERE,
+				    "--what-if %s: no step of several ranks is in the inputs",
+				    of_ranks[i].edits);
+		sums[i][JOB_BASELINE].u64 = of_ranks[i].baseline_ns;
+		sums[i][JOB_STEP].u64 = of_ranks[i].step_ns;
+	}
 	for (size_t i = 0; (sum = table_at(job, i)); i++)
 		finish_saves(sum, sum[JOB_BASELINE].u64, sum[JOB_STEP].u64, JOB_SAVES, JOB_PCT);
-	return job_replay(all, err);
+	return ST_OK;
 }
 
 const struct report_type report_replay = {
