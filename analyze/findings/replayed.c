@@ -48,43 +48,10 @@ struct replayed {
 struct pass {
 	struct replayed *of;
 	const struct rank *rank;
-	size_t first, states; /* the answers from `first` on; state 0 is without edits */
+	size_t first, count; /* of the answers, for states from 1 on */
 	struct replay_run *run;
 	uint64_t *lengths, *changed;
 };
-
-static const struct edit_set *set_of(const struct pass *p, unsigned state)
-{
-	return &p->of->answers[p->first + state - 1].set;
-}
-
-static bool is_rest(const struct pass *p, unsigned state)
-{
-	return state == p->states;
-}
-
-static double factor(void *self, unsigned state, uint32_t kind)
-{
-	const struct pass *p = self;
-
-	return is_rest(p, state) ? 1
-				 : edit_factor(set_of(p, state), log_kind(p->rank->reader, kind));
-}
-
-static bool overlaps(void *self, unsigned state)
-{
-	return !is_rest(self, state) && edit_overlaps(set_of(self, state));
-}
-
-static bool drops_waits(void *self, unsigned state, unsigned activity)
-{
-	return !is_rest(self, state) && edit_drops_waits(set_of(self, state), activity);
-}
-
-static bool drops_rest(void *self, unsigned state)
-{
-	return is_rest(self, state);
-}
 
 /* ---- a rank ------------------------------------------------------------------------------ */
 
@@ -181,7 +148,7 @@ static void pass_end(struct pass *p)
 {
 	struct replayed *r = p->of;
 	const struct rank *k = p->rank;
-	size_t count = replay_lengths(p->run, k->steps, k->step_count, 0, false, p->lengths, NULL);
+	size_t count = replay_lengths(p->run, k->steps, k->step_count, 0, p->lengths, NULL);
 
 	if (count < 2)
 		return;
@@ -189,20 +156,18 @@ static void pass_end(struct pass *p)
 	if (!p->first) {
 		uint64_t span_ns = k->steps[k->step_count - 1].end_ns - k->steps[0].begin_ns;
 
-		replay_lengths(p->run, k->steps, k->step_count, (unsigned)p->states, false,
-			       p->lengths, NULL);
+		replay_lengths(p->run, k->steps, k->step_count, p->count + 1, p->lengths, NULL);
 		r->unexplained_ns += baseline - median_u64(p->lengths, count) +
 				     baseline * (double)k->blank_ns / (double)(span_ns + 1);
 		r->ranks++;
 	}
-	for (size_t i = 0; i + 1 < p->states; i++) {
+	for (size_t i = 0; i < p->count; i++) {
 		struct answer *a = &r->answers[p->first + i];
 
-		replay_lengths(p->run, k->steps, k->step_count, (unsigned)i + 1,
-			       edit_is_graph(&a->set), p->lengths, p->changed);
+		replay_lengths(p->run, k->steps, k->step_count, i + 1, p->lengths, p->changed);
 		a->sum.is_elsewhere |= a->set.count && is_elsewhere(p->changed, count);
-		a->sum.changed_ns += replay_changed(p->run, k->steps[0].begin_ns, (unsigned)i + 1) /
-				     (double)(count + 1);
+		a->sum.changed_ns +=
+			replay_changed(p->run, k->steps[0].begin_ns, i + 1) / (double)(count + 1);
 		a->sum.step_ns += median_u64(p->lengths, count);
 	}
 }
@@ -211,13 +176,14 @@ static void pass_end(struct pass *p)
 static enum status rank_replay(struct replayed *r, const struct rank *rank, size_t first,
 			       size_t count, struct error *err)
 {
-	struct pass p = { .of = r, .rank = rank, .first = first, .states = count + 1 };
-	struct replay_edits edits = { .states = (unsigned)count + 2,
-				      .factor = factor,
-				      .overlaps = overlaps,
-				      .drops_waits = drops_waits,
-				      .drops_rest = drops_rest,
-				      .self = &p };
+	struct pass p = { .of = r, .rank = rank, .first = first, .count = count };
+	const struct edit_set *sets[EDIT_SETS_MAX];
+	struct replay_edits edits = {
+		.sets = sets, .count = count, .has_rest = !first, .kinds = log_kinds(rank->reader)
+	};
+
+	for (size_t i = 0; i < count; i++)
+		sets[i] = &r->answers[first + i].set;
 	enum status status = replay_run_open(&p.run, rank->replay, &edits, err);
 
 	p.lengths = calloc(rank->step_count + 1, sizeof(*p.lengths));

@@ -84,6 +84,10 @@ struct edit_subject {
 	bool is_work;
 	uint32_t places; /* globs that its place matches, by bit */
 };
+struct edit_kinds { /* by the numbers that points have; freed with free(all) */
+	struct edit_subject *all;
+	size_t count, cap;
+};
 double edit_factor(const struct edit_set *set, const struct edit_subject *of);
 bool edit_overlaps(const struct edit_set *set);
 /* It is of ranks. */

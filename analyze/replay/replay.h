@@ -71,19 +71,15 @@ struct replay_work { /* on a GPU */
 	uint8_t work_class;              /* enum gpu_class */
 };
 
-/* The factors of a state's edits; each is asked once per kind, a number that the caller gives to
- * points which no edit tells apart, and then remembered. */
-struct replay_edits {
-	unsigned states; /* with state 0, at most REPLAY_STATES */
-	/* Of own time on a thread, and of the duration of work. */
-	double (*factor)(void *self, unsigned state, uint32_t kind);
-	/* Nothing waits for communication. */
-	bool (*overlaps)(void *self, unsigned state);
-	/* Calls of this activity do not wait for the GPU. */
-	bool (*drops_waits)(void *self, unsigned state, unsigned activity);
-	/* Residuals of GPU work and of waits for it are 0: what the step takes by what is known. */
-	bool (*drops_rest)(void *self, unsigned state);
-	void *self;
+struct edit_set;
+struct edit_kinds;
+struct replay_edits {                       /* borrowed, all of it */
+	const struct edit_set *const *sets; /* of states 1 to `count` */
+	size_t count;
+	/* One more state, in which residuals of GPU work and of waits for it are 0: what the step
+	 * takes by what is known. */
+	bool has_rest;
+	const struct edit_kinds *kinds; /* of the points; may grow between runs */
 };
 
 /* What the points of a process wait for.  It does not depend on edits, so it is found once. */
@@ -102,7 +98,7 @@ void replay_forget(struct replay *r);
 
 /* When these points happen in several states. */
 struct replay_run;
-/* `of` and `edits` are borrowed. */
+/* `of` is borrowed. */
 enum status replay_run_open(struct replay_run **out, const struct replay *of,
 			    const struct replay_edits *edits, struct error *err);
 void replay_run_close(struct replay_run *x); /* accepts NULL */
@@ -123,10 +119,10 @@ struct replay_step { /* as measured: from a begin of a mark to a begin or end */
 /*
  * What steps take in a state, into `out`; the first is left out, and those whose ends replay_at()
  * does not know.
- * With `is_graph` steps that launch no GPU work take what they took.  *changed_ns (may be NULL):
+ * With launch=graph steps that launch no GPU work take what they took.  *changed_ns (may be NULL):
  * how much own time and work of each the edits scaled away.  Returns how many.
  */
 size_t replay_lengths(const struct replay_run *x, const struct replay_step *steps, size_t count,
-		      unsigned state, bool is_graph, uint64_t *out, uint64_t *changed_ns);
+		      size_t state, uint64_t *out, uint64_t *changed_ns);
 /* The same from a begin or end of a mark on, to the last point; 0: there is no such instant. */
-double replay_changed(const struct replay_run *x, uint64_t since_ns, unsigned state);
+double replay_changed(const struct replay_run *x, uint64_t since_ns, size_t state);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When points happen in several states. */
+#include "analyze/replay/edit.h"
 #include "analyze/replay/internal.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 
 struct replay_run {
 	const struct replay *of;
-	const struct replay_edits *edits;
+	struct replay_edits edits;
 	unsigned states;
 	bool has_overlaps, has_drops[REPLAY_ACTIVITIES], is_inexact;
 	bool overlaps[REPLAY_STATES], drops_waits[REPLAY_ACTIVITIES][REPLAY_STATES];
@@ -35,14 +36,15 @@ enum status replay_run_open(struct replay_run **out, const struct replay *of,
 	if (!x)
 		return fail_memory(err);
 	x->of = of;
-	x->edits = edits;
-	x->states = edits->states;
-	for (unsigned k = 0; k < x->states; k++) {
-		x->overlaps[k] = k && edits->overlaps(edits->self, k);
+	x->edits = *edits;
+	x->states = 1 + (unsigned)edits->count + edits->has_rest;
+	for (unsigned k = 0; k < x->states; k++)
+		x->keeps_rest[k] = k <= edits->count;
+	for (unsigned k = 1; k <= edits->count; k++) {
+		x->overlaps[k] = edit_overlaps(edits->sets[k - 1]);
 		x->has_overlaps |= x->overlaps[k];
-		x->keeps_rest[k] = !(k && edits->drops_rest(edits->self, k));
-		for (unsigned a = 0; k && a < REPLAY_ACTIVITIES; a++) {
-			x->drops_waits[a][k] = edits->drops_waits(edits->self, k, a);
+		for (unsigned a = 0; a < REPLAY_ACTIVITIES; a++) {
+			x->drops_waits[a][k] = edit_drops_waits(edits->sets[k - 1], a);
 			x->has_drops[a] |= x->drops_waits[a][k];
 		}
 	}
@@ -76,7 +78,9 @@ static const double *factors_of(struct replay_run *x, uint32_t kind, struct erro
 		return NULL;
 	}
 	for (unsigned k = 0; k < x->states; k++)
-		f[k] = k ? x->edits->factor(x->edits->self, k, kind) : 1;
+		f[k] = k && k <= x->edits.count
+			       ? edit_factor(x->edits.sets[k - 1], &x->edits.kinds->all[kind])
+			       : 1;
 	return f;
 }
 
@@ -250,7 +254,7 @@ const double *replay_at(const struct replay_run *x, uint64_t at_ns)
 	return found ? x->mark_at + (size_t)(found - x->of->marks) * x->states : NULL;
 }
 
-double replay_changed(const struct replay_run *x, uint64_t since_ns, unsigned state)
+double replay_changed(const struct replay_run *x, uint64_t since_ns, size_t state)
 {
 	const struct mark *since = mark_find(x->of, since_ns);
 	size_t at = since ? (size_t)(since - x->of->marks) * x->states + state : 0;
@@ -259,8 +263,9 @@ double replay_changed(const struct replay_run *x, uint64_t since_ns, unsigned st
 }
 
 size_t replay_lengths(const struct replay_run *x, const struct replay_step *steps, size_t count,
-		      unsigned state, bool is_graph, uint64_t *out, uint64_t *changed_ns)
+		      size_t state, uint64_t *out, uint64_t *changed_ns)
 {
+	bool is_graph = state && state <= x->edits.count && edit_is_graph(x->edits.sets[state - 1]);
 	bool is_first = true;
 	size_t kept = 0;
 

@@ -148,53 +148,38 @@ void test_edit_factors(void)
 
 /* ---- the replay -------------------------------------------------------------------------- */
 
-/* One set of edits: factors of all own time and of all work. */
-struct factors {
-	double host, work;
-	bool overlaps, drops_waits, drops_rest;
+/* A state with edits, or without what is not explained. */
+struct changed {
+	struct replay *r;
+	struct replay_run *run;
+	struct edit_set set;
+	const struct edit_set *sets[1];
+	struct edit_subject kinds[9]; /* own time is of kind 0, all others are work */
+	struct edit_kinds all;
+	struct replay_edits edits;
 };
 
-/* Own time is of kind 0, work of kind 1. */
-static double factor(void *self, unsigned state, uint32_t kind)
+static struct replay *open_replay(struct changed *c, const char *edits)
 {
-	const struct factors *f = self;
-
-	(void)state;
-	return kind ? f->work : f->host;
+	*c = (struct changed){ .kinds = { { .name = "forward" } } };
+	for (size_t i = 1; i < 9; i++)
+		c->kinds[i] = (struct edit_subject){ .name = "gemm", .is_work = true };
+	if (*edits)
+		CHECK_OK(edit_parse(&c->set, edits, strlen(edits), NULL), NULL);
+	c->sets[0] = &c->set;
+	c->all = (struct edit_kinds){ .all = c->kinds, .count = 9 };
+	c->edits = (struct replay_edits){
+		.sets = c->sets, .count = *edits != '\0', .has_rest = !*edits, .kinds = &c->all
+	};
+	CHECK_OK(replay_open(&c->r, NULL), NULL);
+	CHECK_OK(replay_run_open(&c->run, c->r, &c->edits, NULL), NULL);
+	return c->r;
 }
 
-static bool overlaps(void *self, unsigned state)
+static void close_replay(struct changed *c)
 {
-	(void)state;
-	return ((const struct factors *)self)->overlaps;
-}
-
-static bool drops_waits(void *self, unsigned state, unsigned activity)
-{
-	(void)state, (void)activity;
-	return ((const struct factors *)self)->drops_waits;
-}
-
-static bool drops_rest(void *self, unsigned state)
-{
-	(void)state;
-	return ((const struct factors *)self)->drops_rest;
-}
-
-static struct replay *open_replay(struct replay_edits *edits, struct factors *f,
-				  struct replay_run **run)
-{
-	struct replay *r = NULL;
-
-	*edits = (struct replay_edits){ .states = 2,
-					.factor = factor,
-					.overlaps = overlaps,
-					.drops_waits = drops_waits,
-					.drops_rest = drops_rest,
-					.self = f };
-	CHECK_OK(replay_open(&r, NULL), NULL);
-	CHECK_OK(replay_run_open(run, r, edits, NULL), NULL);
-	return r;
+	replay_run_close(c->run);
+	replay_close(c->r);
 }
 
 static void put_host(struct replay *r, uint64_t begin_ns, uint64_t end_ns, unsigned activity,
@@ -252,31 +237,29 @@ static double one_step(struct replay *r, struct replay_run *run)
 void test_replay_waits(void)
 {
 	static const struct {
-		struct factors f;
+		const char *edits;
 		uint64_t end_us;
 	} rows[] = {
-		{ { .host = 1, .work = 1 }, 1100 },
+		{ "host:*=1", 1100 },
 		/* 400 of 800 us of work; what comes after the wait stays. */
-		{ { .host = 1, .work = 0.5 }, 700 },
+		{ "kernel:*=0.5", 700 },
 		/* The host alone: the work begins 100 us after the launch, which is at 50 now. */
-		{ { .host = 0, .work = 1 }, 950 },
+		{ "host:*=0", 950 },
 		/* Nothing waits: the work ends after the host, and the step with it. */
-		{ { .host = 0, .work = 1, .drops_waits = true }, 950 },
+		{ "host:*=0,cause:sync=0", 950 },
 		/* The call takes its own 2 us and the 20 us by which it returned late. */
-		{ { .host = 1, .work = 0.001, .drops_waits = true }, 222 },
+		{ "kernel:*=0.001,cause:sync=0", 222 },
 		/* The 20 us between the end of the work and that of the call. */
-		{ { .host = 1, .work = 1, .drops_rest = true }, 1080 },
+		{ "", 1080 },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct replay_edits edits;
-		struct factors f = rows[i].f;
-		struct replay_run *run = NULL;
-		struct replay *r = open_replay(&edits, &f, &run);
+		struct changed c;
 
-		CHECK_F64(one_step(r, run) + 50000, 1000. * (double)rows[i].end_us, 1e-3);
-		replay_run_close(run);
-		replay_close(r);
+		open_replay(&c, rows[i].edits);
+
+		CHECK_F64(one_step(c.r, c.run) + 50000, 1000. * (double)rows[i].end_us, 1e-3);
+		close_replay(&c);
 	}
 }
 
@@ -291,10 +274,8 @@ void test_replay_is_exact(void)
 	uint64_t seed = 20260101;
 
 	for (size_t round = 0; round < 50; round++) {
-		struct factors f = { .host = 0.5, .work = 0.5 };
-		struct replay_edits edits;
-		struct replay_run *run = NULL;
-		struct replay *r = open_replay(&edits, &f, &run);
+		struct changed c;
+		struct replay *r = open_replay(&c, "host:*=0.5,kernel:*=0.5");
 		uint64_t now_ns = 1000;
 
 		for (size_t i = 0; i < 400; i++) {
@@ -335,20 +316,17 @@ void test_replay_is_exact(void)
 					 NULL);
 		}
 		CHECK_OK(replay_end(r, NULL), NULL);
-		CHECK_OK(replay_run_go(run, NULL), NULL);
-		CHECK(replay_is_exact(run));
-		replay_run_close(run);
-		replay_close(r);
+		CHECK_OK(replay_run_go(c.run, NULL), NULL);
+		CHECK(replay_is_exact(c.run));
+		close_replay(&c);
 	}
 }
 
 /* More launches than are remembered: the oldest are forgotten, the rest is as it was. */
 void test_replay_many_launches(void)
 {
-	struct factors f = { .host = 1, .work = 0 };
-	struct replay_edits edits;
-	struct replay_run *run = NULL;
-	struct replay *r = open_replay(&edits, &f, &run);
+	struct changed c;
+	struct replay *r = open_replay(&c, "kernel:*=0");
 	uint64_t i;
 
 	put_host(r, 1, 10000000, REPLAY_OTHER, 0, true);
@@ -357,22 +335,19 @@ void test_replay_many_launches(void)
 	put_work(r, 5000000, 5000100, 40000, 10 + 100 * 39999);
 	put_work(r, 5000200, 5000300, 1, 10);
 	CHECK_OK(replay_end(r, NULL), NULL);
-	CHECK_OK(replay_run_go(run, NULL), NULL);
-	CHECK(replay_is_exact(run));
-	const double *end = replay_at(run, 10000000);
+	CHECK_OK(replay_run_go(c.run, NULL), NULL);
+	CHECK(replay_is_exact(c.run));
+	const double *end = replay_at(c.run, 10000000);
 	if (CHECK(end != NULL))
 		CHECK_F64(end[1], 9999999, 1e-3);
-	replay_run_close(run);
-	replay_close(r);
+	close_replay(&c);
 }
 
 /* Launches alone are nothing to make a graph of: such steps take what they took. */
 void test_replay_graph_without_work(void)
 {
-	struct factors f = { .host = 0, .work = 1 };
-	struct replay_edits edits;
-	struct replay_run *run = NULL;
-	struct replay *r = open_replay(&edits, &f, &run);
+	struct changed c;
+	struct replay *r = open_replay(&c, "launch=graph");
 	struct replay_step steps[3];
 	uint64_t lengths[3];
 
@@ -386,10 +361,9 @@ void test_replay_graph_without_work(void)
 			put_work(r, at + 30000, at + 31000, 1 + i, at + 10000);
 	}
 	CHECK_OK(replay_end(r, NULL), NULL);
-	CHECK_OK(replay_run_go(run, NULL), NULL);
-	CHECK_U64(replay_lengths(run, steps, 3, 1, true, lengths, NULL), 2);
+	CHECK_OK(replay_run_go(c.run, NULL), NULL);
+	CHECK_U64(replay_lengths(c.run, steps, 3, 1, lengths, NULL), 2);
 	CHECK_U64(lengths[0], 90000);
 	CHECK_U64(lengths[1], 21000); /* 20 us from the launch to the work, which takes 1 */
-	replay_run_close(run);
-	replay_close(r);
+	close_replay(&c);
 }

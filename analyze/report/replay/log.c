@@ -84,7 +84,7 @@ void logs_close(struct log *all)
 static enum status kind_put(struct log *l, const struct points *points, uint32_t kind,
 			    struct error *err)
 {
-	const struct edit_subject *s = points_kind(points, kind);
+	const struct edit_subject *s = &points_kinds(points)->all[kind];
 	bool is_new;
 	uint64_t *number = map_put(&l->kinds, kind, &is_new);
 	size_t len = strlen(s->name) < NAME_MOST ? strlen(s->name) : NAME_MOST;
@@ -227,8 +227,8 @@ enum status logs_end(struct log *all, struct accumulator *f, struct error *err)
 struct log_reader {
 	const char *at; /* NULL: it is damaged */
 	struct shape *shapes;
-	struct edit_subject *kinds;
-	size_t shape_count, shape_cap, kind_count, kind_cap;
+	struct edit_kinds kinds;
+	size_t shape_count, shape_cap;
 	struct last last;
 	struct arena names;
 };
@@ -249,7 +249,7 @@ void log_close(struct log_reader *r)
 		return;
 	arena_release(&r->names);
 	free(r->shapes);
-	free(r->kinds);
+	free(r->kinds.all);
 	free(r);
 }
 
@@ -268,9 +268,9 @@ static uint64_t number_take(struct log_reader *r)
 	return value;
 }
 
-const struct edit_subject *log_kind(const struct log_reader *r, uint32_t kind)
+const struct edit_kinds *log_kinds(const struct log_reader *r)
 {
-	return &r->kinds[kind];
+	return &r->kinds;
 }
 
 static enum status kind_take(struct log_reader *r, bool is_work, bool is_step_thread, uint32_t *out,
@@ -280,9 +280,9 @@ static enum status kind_take(struct log_reader *r, bool is_work, bool is_step_th
 	struct edit_subject s = { .is_work = is_work, .is_step_thread = is_step_thread };
 
 	*out = (uint32_t)number;
-	if (r->at && number < r->kind_count)
+	if (r->at && number < r->kinds.count)
 		return ST_OK;
-	if (!r->at || number > r->kind_count || number >= KINDS_MOST)
+	if (!r->at || number > r->kinds.count || number >= KINDS_MOST)
 		goto damaged;
 	uint64_t of = number_take(r), does = number_take(r), flags = number_take(r);
 	s.places = (uint32_t)number_take(r);
@@ -300,8 +300,8 @@ static enum status kind_take(struct log_reader *r, bool is_work, bool is_step_th
 	r->at += len;
 	if (!s.name)
 		return fail_memory(err);
-	TRY(vec_reserve(&r->kinds, &r->kind_cap, r->kind_count + 1, err));
-	r->kinds[r->kind_count++] = s;
+	TRY(vec_reserve(&r->kinds.all, &r->kinds.cap, r->kinds.count + 1, err));
+	r->kinds.all[r->kinds.count++] = s;
 	return ST_OK;
 damaged:
 	r->at = NULL;
@@ -366,7 +366,7 @@ enum status log_take(struct log_reader *r, struct point *out, struct error *err)
 		return ST_OK;
 	}
 	out->type = is_work ? POINT_WORK : POINT_HOST;
-	const struct edit_subject *kind = &r->kinds[s.kind];
+	const struct edit_subject *kind = &r->kinds.all[s.kind];
 	if (is_work) {
 		out->work = (struct replay_work){
 			.begin_ns = begin_ns,

@@ -42,7 +42,7 @@ void log_close(struct log_reader *r); /* accepts NULL */
 /* type POINT_NONE: there is no more. */
 enum status log_take(struct log_reader *r, struct point *out, struct error *err);
 bool log_is_damaged(const struct log_reader *r);
-const struct edit_subject *log_kind(const struct log_reader *r, uint32_t kind);
+const struct edit_kinds *log_kinds(const struct log_reader *r);
 /* *out is for free(); no steps where a text is damaged or `packed` is not as long as it was. */
 enum status log_steps_take(const char *packed, const char *steps, struct replay_step **out,
 			   size_t *count, struct error *err);

@@ -31,8 +31,7 @@ struct points {
 	uint32_t *places; /* by path: 1 + the globs that it matches */
 	size_t call_cap, place_cap;
 	uint32_t name_count; /* of `works` and `batches` */
-	struct edit_subject *kinds;
-	size_t kind_count, kind_cap;
+	struct edit_kinds kinds;
 	struct map by_key; /* kinds, + 1 */
 	struct arena texts;
 };
@@ -66,13 +65,13 @@ void points_close(struct points *p)
 	free(p->works);
 	free(p->batches);
 	free(p->places);
-	free(p->kinds);
+	free(p->kinds.all);
 	free(p);
 }
 
-const struct edit_subject *points_kind(const struct points *p, uint32_t kind)
+const struct edit_kinds *points_kinds(const struct points *p)
 {
-	return &p->kinds[kind];
+	return &p->kinds;
 }
 
 bool points_offload(const struct points *p, uint32_t process)
@@ -176,9 +175,9 @@ static enum status kind_of(struct points *p, uint64_t key, bool *is_new, uint32_
 	*out = (uint32_t)*number;
 	if (!*is_new)
 		return ST_OK;
-	*number = *out = (uint32_t)p->kind_count;
-	TRY(vec_reserve(&p->kinds, &p->kind_cap, p->kind_count + 1, err));
-	p->kinds[p->kind_count++] = (struct edit_subject){ .name = "" };
+	*number = *out = (uint32_t)p->kinds.count;
+	TRY(vec_reserve(&p->kinds.all, &p->kinds.cap, p->kinds.count + 1, err));
+	p->kinds.all[p->kinds.count++] = (struct edit_subject){ .name = "" };
 	return ST_OK;
 }
 
@@ -193,7 +192,7 @@ static enum status host_kind(struct points *p, const struct accumulator *f, uint
 
 	TRY(kind_of(p, key, &is_new, out, err));
 	if (is_new)
-		p->kinds[*out] = (struct edit_subject){
+		p->kinds.all[*out] = (struct edit_subject){
 			.name = context_phase(f->context, phase).name,
 			.phase = phase,
 			.activity = activity,
@@ -233,7 +232,7 @@ static enum status work_kind(struct points *p, struct accumulator *f, const stru
 		if (!s.name)
 			return fail_memory(err);
 	}
-	p->kinds[out->kind] = s;
+	p->kinds.all[out->kind] = s;
 	return ST_OK;
 }
 

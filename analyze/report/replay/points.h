@@ -30,4 +30,4 @@ enum work points_work(struct points *p, struct accumulator *f, const struct even
 		      bool *is_batched);
 bool points_offload(const struct points *p, uint32_t process);
 /* Its texts live as long as the points and the trace. */
-const struct edit_subject *points_kind(const struct points *p, uint32_t kind);
+const struct edit_kinds *points_kinds(const struct points *p);

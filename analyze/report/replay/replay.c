@@ -65,6 +65,7 @@ struct process_replay {
 };
 struct replay_report {
 	struct edit_set *edits;
+	const struct edit_set *sets[EDIT_SETS_MAX];
 	size_t edit_count;
 	const char *globs[EDIT_PLACES];
 	struct replay_edits asked;
@@ -73,38 +74,6 @@ struct replay_report {
 	uint32_t process_count;
 	struct ops *ops; /* to be replayed with those of other ranks; NULL: it is alone */
 };
-
-/* ---- edits: a state for each set, and one more without what is not explained -------------- */
-
-static double factor(void *self, unsigned state, uint32_t kind)
-{
-	const struct replay_report *s = self;
-
-	return state > s->edit_count
-		       ? 1
-		       : edit_factor(&s->edits[state - 1], points_kind(s->points, kind));
-}
-
-static bool overlaps(void *self, unsigned state)
-{
-	const struct replay_report *s = self;
-
-	return state <= s->edit_count && edit_overlaps(&s->edits[state - 1]);
-}
-
-static bool drops_waits(void *self, unsigned state, unsigned activity)
-{
-	const struct replay_report *s = self;
-
-	return state <= s->edit_count && edit_drops_waits(&s->edits[state - 1], activity);
-}
-
-static bool drops_rest(void *self, unsigned state)
-{
-	const struct replay_report *s = self;
-
-	return state > s->edit_count;
-}
 
 static enum status replay_report_begin(struct accumulator *f, struct error *err)
 {
@@ -119,14 +88,14 @@ static enum status replay_report_begin(struct accumulator *f, struct error *err)
 	} else {
 		TRY(edit_sets_parse(&s->edits, &s->edit_count, usual, err));
 	}
-	s->asked = (struct replay_edits){ .states = (unsigned)s->edit_count + 2,
-					  .factor = factor,
-					  .overlaps = overlaps,
-					  .drops_waits = drops_waits,
-					  .drops_rest = drops_rest,
-					  .self = s };
 	TRY(points_open(&s->points, f, s->globs, edit_places(s->edits, s->edit_count, s->globs, 0),
 			err));
+	for (size_t i = 0; i < s->edit_count; i++)
+		s->sets[i] = &s->edits[i];
+	s->asked = (struct replay_edits){ .sets = s->sets,
+					  .count = s->edit_count,
+					  .has_rest = true,
+					  .kinds = points_kinds(s->points) };
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	s->replays = calloc((size_t)s->process_count + 1, sizeof(*s->replays));
 	if (!s->replays)
@@ -178,14 +147,10 @@ static enum status replay_report_put(struct accumulator *f, const struct sorted_
 
 /* ---- end --------------------------------------------------------------------------------- */
 
-static uint64_t median_step(const struct replay_report *s, const struct replay_run *r,
-			    const struct replay_step *steps, size_t count, size_t state,
-			    uint64_t *lengths)
+static uint64_t median_step(const struct replay_run *r, const struct replay_step *steps,
+			    size_t count, size_t state, uint64_t *lengths)
 {
-	bool is_graph = state && state <= s->edit_count && edit_is_graph(&s->edits[state - 1]);
-
-	count = replay_lengths(r, steps, count, (unsigned)state, is_graph, lengths, NULL);
-	return (uint64_t)median_u64(lengths, count);
+	return (uint64_t)median_u64(lengths, replay_lengths(r, steps, count, state, lengths, NULL));
 }
 
 static enum status put_rows(struct accumulator *f, uint32_t process, struct replay_step *steps,
@@ -200,9 +165,9 @@ static enum status put_rows(struct accumulator *f, uint32_t process, struct repl
 		if (l->rows[i].is_counted && !l->rows[i].is_out)
 			steps[of++] =
 				(struct replay_step){ l->rows[i].begin_ns, l->rows[i].end_ns };
-	size_t count = replay_lengths(r, steps, of, 0, false, lengths, NULL);
+	size_t count = replay_lengths(r, steps, of, 0, lengths, NULL);
 	uint64_t baseline = (uint64_t)median_u64(lengths, count);
-	uint64_t explained = median_step(s, r, steps, of, s->edit_count + 1, lengths);
+	uint64_t explained = median_step(r, steps, of, s->edit_count + 1, lengths);
 
 	for (size_t i = 0; count && i < s->edit_count; i++) {
 		union value keys[WHAT_IF_EDITS + 1], *row;
@@ -211,7 +176,7 @@ static enum status put_rows(struct accumulator *f, uint32_t process, struct repl
 		TRY(acc_row(f, "rank_what_if", process, keys, &row, err));
 		row[WHAT_IF_STEPS].u64 += count;
 		cell_raise(&row[WHAT_IF_BASELINE], baseline);
-		cell_raise(&row[WHAT_IF_STEP], median_step(s, r, steps, of, i + 1, lengths));
+		cell_raise(&row[WHAT_IF_STEP], median_step(r, steps, of, i + 1, lengths));
 		cell_raise(&row[WHAT_IF_REST], baseline > explained ? baseline - explained : 0);
 		if (row[WHAT_IF_EXACT].u64 == NO_U64 || !replay_is_exact(r))
 			row[WHAT_IF_EXACT].u64 = replay_is_exact(r);
