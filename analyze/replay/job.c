@@ -15,57 +15,40 @@ enum {
 
 /* ---- what operations take by themselves -------------------------------------------------- */
 
-static int compare_ops(const void *pa, const void *pb)
-{
-	const struct job_op *a = pa, *b = pb;
-
-	if (a->step != b->step)
-		return a->step < b->step ? -1 : 1;
-	if (a->worker != b->worker)
-		return a->worker < b->worker ? -1 : 1;
-	if (a->begin_ns != b->begin_ns)
-		return a->begin_ns < b->begin_ns ? -1 : 1;
-	if (a->end_ns != b->end_ns)
-		return a->end_ns < b->end_ns ? -1 : 1;
-	return (a->peers > b->peers) - (a->peers < b->peers);
-}
-
 /*
  * What a member takes once the last one has begun.  Where that seems to be after its end the clocks
  * of the hosts differ, and it is the least that any member takes.
  */
 static enum status transfers_find(struct job *j, struct error *err)
 {
-	size_t count = (size_t)j->meeting_count + 1;
-	uint64_t *latest = calloc(count, sizeof(*latest)), *least = malloc(count * sizeof(*least));
-	enum status status = latest && least && j->members ? ST_OK : fail_memory(err);
+	struct {
+		uint64_t latest_ns, least_ns;
+	} * met;
 
-	for (size_t i = 0; status == ST_OK && i < count; i++)
-		least[i] = UINT64_MAX;
-	for (size_t i = 0; status == ST_OK && i < j->op_count; i++) {
+	TRY(vec_new(&met, (size_t)j->meeting_count + 1, err));
+	for (size_t i = 0; i < j->op_count; i++) {
 		const struct job_op *o = &j->ops[i];
 		uint64_t ns = o->end_ns - o->begin_ns;
 
 		if (o->meeting == JOB_NONE)
 			continue;
-		j->members[o->meeting]++;
-		if (o->begin_ns > latest[o->meeting])
-			latest[o->meeting] = o->begin_ns;
-		if (ns < least[o->meeting])
-			least[o->meeting] = ns;
+		if (!j->members[o->meeting]++ || ns < met[o->meeting].least_ns)
+			met[o->meeting].least_ns = ns;
+		if (o->begin_ns > met[o->meeting].latest_ns)
+			met[o->meeting].latest_ns = o->begin_ns;
 	}
-	for (size_t i = 0; status == ST_OK && i < j->op_count; i++) {
+	for (size_t i = 0; i < j->op_count; i++) {
 		struct job_op *o = &j->ops[i];
 
 		if (o->meeting == JOB_NONE)
 			continue;
-		o->own_ns = o->end_ns > latest[o->meeting] ? o->end_ns - latest[o->meeting]
-			    : latest[o->meeting] - o->end_ns > TOLERANCE_NS ? least[o->meeting]
-									    : 0;
+		uint64_t latest_ns = met[o->meeting].latest_ns;
+		o->own_ns = o->end_ns > latest_ns                  ? o->end_ns - latest_ns
+			    : latest_ns - o->end_ns > TOLERANCE_NS ? met[o->meeting].least_ns
+								   : 0;
 	}
-	free(latest);
-	free(least);
-	return status;
+	free(met);
+	return ST_OK;
 }
 
 struct of_peers {
@@ -74,29 +57,16 @@ struct of_peers {
 	double ns;
 };
 
-static int compare_peers(const void *pa, const void *pb)
-{
-	const struct of_peers *a = pa, *b = pb;
-
-	if (a->peers != b->peers)
-		return a->peers < b->peers ? -1 : 1;
-	return compare_double(&a->ns, &b->ns);
-}
-
 static enum status ideals_find(struct job *j, struct error *err)
 {
-	struct of_peers *all = calloc(j->op_count + 1, sizeof(*all));
+	struct of_peers *all;
 
-	j->ideal_ns = calloc((size_t)j->peer_count + 1, sizeof(*j->ideal_ns));
-	if (!all || !j->ideal_ns) {
-		free(all);
-		return fail_memory(err);
-	}
+	TRY(vec_new(&j->ideal_ns, (size_t)j->peer_count + 1, err));
+	TRY(vec_new(&all, j->op_count + 1, err));
 	for (size_t i = 0; i < j->op_count; i++)
 		all[i] = (struct of_peers){ j->ops[i].peers, j->ops[i].meeting != JOB_NONE,
 					    (double)j->ops[i].own_ns };
-	if (j->op_count)
-		qsort(all, j->op_count, sizeof(*all), compare_peers);
+	SORT_BY(all, j->op_count, UP(struct of_peers, peers), UP(struct of_peers, ns));
 	for (size_t first = 0, end; first < j->op_count; first = end) {
 		double sum = 0;
 		for (end = first; end < j->op_count && all[end].peers == all[first].peers; end++)
@@ -113,30 +83,16 @@ static enum status ideals_find(struct job *j, struct error *err)
 struct point {
 	uint64_t at_ns;
 	uint32_t number; /* as in job.points */
-	uint8_t order;   /* of equal times: ends, begins, ends of what takes no time */
+	uint32_t order;  /* of equal times: ends, begins, ends of what takes no time */
 };
-
-static int compare_points(const void *pa, const void *pb)
-{
-	const struct point *a = pa, *b = pb;
-
-	if (a->at_ns != b->at_ns)
-		return a->at_ns < b->at_ns ? -1 : 1;
-	if (a->order != b->order)
-		return a->order < b->order ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
 
 /* Begins and ends of one worker in one step, in the order in which they were measured. */
 static enum status points_find(struct job *j, struct error *err)
 {
-	struct point *all = calloc(2 * j->op_count + 2, sizeof(*all));
+	struct point *all;
 
-	j->points = calloc(2 * j->op_count + 2, sizeof(*j->points));
-	if (!all || !j->points) {
-		free(all);
-		return fail_memory(err);
-	}
+	TRY(vec_new(&j->points, 2 * j->op_count + 2, err));
+	TRY(vec_new(&all, 2 * j->op_count + 2, err));
 	for (size_t first = 0, end; first < j->op_count; first = end) {
 		for (end = first; end < j->op_count && j->ops[end].worker == j->ops[first].worker &&
 				  j->ops[end].step == j->ops[first].step;
@@ -150,7 +106,8 @@ static enum status points_find(struct job *j, struct error *err)
 			all[2 * end + 1] =
 				(struct point){ o->end_ns - early, number + 1, ns ? 0 : 2 };
 		}
-		qsort(all + 2 * first, 2 * (end - first), sizeof(*all), compare_points);
+		SORT_BY(all + 2 * first, 2 * (end - first), UP(struct point, at_ns),
+			UP(struct point, order), UP(struct point, number));
 	}
 	for (size_t i = 0; i < 2 * j->op_count; i++)
 		j->points[i] = all[i].number;
@@ -161,10 +118,9 @@ static enum status points_find(struct job *j, struct error *err)
 /* Numbers meetings in the order of the steps, so that those of a step are a range. */
 static enum status meetings_number(struct job *j, struct error *err)
 {
-	uint32_t *numbers = calloc((size_t)j->meeting_count + 1, sizeof(*numbers)), count = 0;
+	uint32_t *numbers, count = 0;
 
-	if (!numbers)
-		return fail_memory(err);
+	TRY(vec_new(&numbers, (size_t)j->meeting_count + 1, err));
 	for (size_t step = 0; step <= j->step_count; step++) {
 		j->step_meetings[step] = count;
 		for (size_t i = j->step_ops[step];
@@ -189,13 +145,11 @@ enum status job_prepare(struct job *j, struct error *err)
 	if (j->op_count > UINT32_MAX / 2)
 		return fail(err, ST_CEILING, NOWHERE, "more than %u operations of a job",
 			    UINT32_MAX / 2);
-	if (j->op_count)
-		qsort(j->ops, j->op_count, sizeof(*j->ops), compare_ops);
-	j->members = calloc((size_t)j->meeting_count + 1, sizeof(*j->members));
-	j->step_ops = calloc((size_t)j->step_count + 1, sizeof(*j->step_ops));
-	j->step_meetings = calloc((size_t)j->step_count + 1, sizeof(*j->step_meetings));
-	if (!j->step_ops || !j->step_meetings)
-		return fail_memory(err);
+	SORT_BY(j->ops, j->op_count, UP(struct job_op, step), UP(struct job_op, worker),
+		UP(struct job_op, begin_ns), UP(struct job_op, end_ns), UP(struct job_op, peers));
+	TRY(vec_new(&j->members, (size_t)j->meeting_count + 1, err));
+	TRY(vec_new(&j->step_ops, (size_t)j->step_count + 1, err));
+	TRY(vec_new(&j->step_meetings, (size_t)j->step_count + 1, err));
 	for (size_t i = 0; i <= j->op_count; i++)
 		while (step <= j->step_count && (i == j->op_count || j->ops[i].step >= step))
 			j->step_ops[step++] = i;
@@ -392,43 +346,39 @@ static void step_run(struct run *r, size_t step, double *out, size_t out_states)
 		raise_all(out + step * out_states, r->at + w * r->states, r->states);
 }
 
+static enum status run_new(struct run *r, size_t ops, size_t meetings, struct error *err)
+{
+	size_t workers = (size_t)r->job->worker_count + 1;
+
+	TRY(vec_new(&r->at, workers * r->states, err));
+	TRY(vec_new(&r->begun, (ops + 1) * r->states, err));
+	TRY(vec_new(&r->last, (meetings + 1) * r->states, err));
+	TRY(vec_new(&r->kept_workers, workers, err));
+	TRY(vec_new(&r->kept_classes, (size_t)r->job->class_count + 1, err));
+	TRY(vec_new(&r->missing, meetings + 1, err));
+	TRY(vec_new(&r->waits, meetings + 1, err));
+	TRY(vec_new(&r->next_waits, workers, err));
+	TRY(vec_new(&r->next, workers, err));
+	TRY(vec_new(&r->end, workers, err));
+	TRY(vec_new(&r->ready, workers, err));
+	keepers_find(r);
+	return ST_OK;
+}
+
 static enum status states_run(struct run *r, size_t ops, size_t meetings, double *out,
 			      size_t out_states, struct error *err)
 {
 	struct job *j = r->job;
-	size_t workers = (size_t)j->worker_count + 1;
-	enum status status = ST_OK;
+	const void *const owned[] = { &r->at,           &r->begun,        &r->last,  &r->missing,
+				      &r->kept_workers, &r->kept_classes, &r->waits, &r->next_waits,
+				      &r->next,         &r->end,          &r->ready };
+	enum status status = run_new(r, ops, meetings, err);
 
-	r->at = calloc(workers * r->states, sizeof(*r->at));
-	r->begun = calloc((ops + 1) * r->states, sizeof(*r->begun));
-	r->last = calloc((meetings + 1) * r->states, sizeof(*r->last));
-	r->kept_workers = calloc(workers, sizeof(*r->kept_workers));
-	r->kept_classes = calloc((size_t)j->class_count + 1, sizeof(*r->kept_classes));
-	r->missing = calloc(meetings + 1, sizeof(*r->missing));
-	r->waits = calloc(meetings + 1, sizeof(*r->waits));
-	r->next_waits = calloc(workers, sizeof(*r->next_waits));
-	r->next = calloc(workers, sizeof(*r->next));
-	r->end = calloc(workers, sizeof(*r->end));
-	r->ready = calloc(workers, sizeof(*r->ready));
-	if (!r->at || !r->begun || !r->last || !r->kept_workers || !r->kept_classes ||
-	    !r->missing || !r->waits || !r->next_waits || !r->next || !r->end || !r->ready)
-		status = fail_memory(err);
-	else
-		keepers_find(r);
 	for (size_t step = 0; status == ST_OK && step < j->step_count; step++)
 		step_run(r, step, out, out_states);
 	j->unmet_count = r->unmet;
-	free(r->at);
-	free(r->begun);
-	free(r->last);
-	free(r->kept_workers);
-	free(r->kept_classes);
-	free(r->missing);
-	free(r->waits);
-	free(r->next_waits);
-	free(r->next);
-	free(r->end);
-	free(r->ready);
+	for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
+		vec_release(owned[i]);
 	return status;
 }
 

@@ -131,7 +131,7 @@ def main():
     for text in ("dp 0", "stage 0", "rank 0", "step 0"):
         checks.expect(text in page, f"no {text} on the page")
     # of ranks that share a row the worst is shown
-    checks.expect(re.search(rf"rank {slow_row}\+?, step 0: {want:.3f}", page), "the slow rank's row")
+    checks.expect(re.search(rf"rank {slow_row}\+?, step 0: {want:.4f}", page), "the slow rank's row")
     print(f"replay-ranks: {checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0
 

@@ -2,6 +2,9 @@
 /* SLOWDOWN of a job against its ideal, as sentences, tables and pictures. */
 #include "analyze/format/page/internal.h"
 
+#include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -12,13 +15,6 @@ struct axis {             /* what a picture has on one side */
 	const char **names;
 	size_t count;
 };
-
-static int compare_values(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-
-	return (a > b) - (a < b);
-}
 
 /* The different values of a column, in order, as many together as make `most`; none where one is
  * unknown. */
@@ -33,7 +29,7 @@ static struct axis axis_of(const struct view *v, const char *column, const char 
 		a.values[i] = view_cell(v, i, column).u64;
 	if (b->is_full)
 		return a;
-	qsort(a.values, v->count, sizeof(*a.values), compare_values);
+	qsort(a.values, v->count, sizeof(*a.values), compare_u64);
 	for (size_t i = 0; i < v->count; i++)
 		if (!count || a.values[i] != a.values[count - 1])
 			a.values[count++] = a.values[i];
@@ -50,17 +46,10 @@ static struct axis axis_of(const struct view *v, const char *column, const char 
 
 static size_t place_in(const struct axis *a, uint64_t value)
 {
-	size_t low = 0;
+	size_t at;
 
-	for (size_t high = a->count; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (a->values[middle] <= value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1; /* each value lies behind the first of some */
+	SEARCH(at, 0, a->count, a->values[at] <= value);
+	return at - 1; /* each value lies behind the first of some */
 }
 
 /* The slowdowns of a table over two of its columns; of several in one cell the greatest. */

@@ -6,6 +6,7 @@
 #include "analyze/report/replay/ops.h"
 #include "analyze/report/replay/tables.h"
 #include "schemas/base/map.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <math.h>
@@ -81,47 +82,21 @@ struct job_of_tables {
 static bool step_number(const struct job_of_tables *j, const union value *row, uint64_t packed,
 			struct id *out)
 {
-	struct table *t = tables_find(j->all, "replay_steps");
-	size_t low = 0, high = table_count(t);
+	union value keys[OPS_STEP_KEYS], *at;
 	uint64_t place = packed / 2;
 
 	if (packed % 2) {
 		*out = (struct id){ { place, 0 } };
 		return true;
 	}
-	/* Rows are in the order of their keys. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const union value *at = table_at(t, middle);
-		bool is_before = false;
-
-		for (size_t k = 0; k < OPS_STEP_KEYS; k++) {
-			uint64_t a = at[k].u64, b = k < OPS_STEP_DEVICE    ? row[k].u64
-						    : k == OPS_STEP_DEVICE ? row[OPS_DEVICE].u64
-						    : k == OPS_STEP_FIRST  ? row[OPS_FIRST].u64
-									   : place;
-			int order = k == 1 && at[k].text && row[k].text
-					    ? strcmp(at[k].text, row[k].text)
-					    : (a > b) - (a < b);
-
-			if (k == 1 && (!at[k].text || !row[k].text))
-				order = (at[k].text != NULL) - (row[k].text != NULL);
-			if (!order && k + 1 < OPS_STEP_KEYS)
-				continue;
-			if (!order) {
-				*out = (struct id){ { at[OPS_STEP_NUMBER].u64,
-						      at[OPS_STEP_NTH].u64 } };
-				return true;
-			}
-			is_before = order < 0;
-			break;
-		}
-		if (is_before)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	memcpy(keys, row, OPS_STEP_DEVICE * sizeof(*keys));
+	keys[OPS_STEP_DEVICE] = row[OPS_DEVICE];
+	keys[OPS_STEP_FIRST] = row[OPS_FIRST];
+	keys[OPS_STEP_PLACE].u64 = place;
+	if (table_have(tables_find(j->all, "replay_steps"), keys, &at, NULL) != ST_OK)
+		return false;
+	*out = (struct id){ { at[OPS_STEP_NUMBER].u64, at[OPS_STEP_NTH].u64 } };
+	return true;
 }
 
 static enum status worker_add(struct job_of_tables *j, const union value *row, struct error *err)
@@ -226,15 +201,6 @@ static enum status ops_take(struct job_of_tables *j, struct error *err)
 	}
 }
 
-static int compare_steps(const void *pa, const void *pb)
-{
-	const struct step_of_job *a = pa, *b = pb;
-
-	if (a->number != b->number)
-		return a->number < b->number ? -1 : 1;
-	return (a->nth > b->nth) - (a->nth < b->nth);
-}
-
 /* Only steps that all workers have whole are replayed. */
 static enum status steps_choose(struct job_of_tables *j, struct error *err)
 {
@@ -245,8 +211,8 @@ static enum status steps_choose(struct job_of_tables *j, struct error *err)
 	if (!places)
 		return fail_memory(err);
 	memset(places, 0xff, (j->list_count + 1) * sizeof(*places));
-	if (j->list_count)
-		qsort(j->list, j->list_count, sizeof(*j->list), compare_steps);
+	SORT_BY(j->list, j->list_count, UP(struct step_of_job, number),
+		UP(struct step_of_job, nth));
 	for (size_t i = 0; i < j->list_count; i++) {
 		const struct step_of_job s = j->list[i];
 
@@ -347,15 +313,6 @@ struct worst {
 	uint32_t worker;
 };
 
-static int compare_worst(const void *pa, const void *pb)
-{
-	const struct worst *a = pa, *b = pb;
-
-	if (a->slowdown != b->slowdown)
-		return a->slowdown > b->slowdown ? -1 : 1;
-	return (a->worker > b->worker) - (a->worker < b->worker);
-}
-
 /*
  * A rank is as bad as its data-parallel rank and its stage both are, which two figures tell for all
  * ranks; without coordinates each rank's own slowdown says it.
@@ -378,7 +335,7 @@ static enum status worst_share(const struct figures *f, double *out, struct erro
 		all[i] = (struct worst){ dp < stage ? dp : stage, i };
 	}
 	if (status == ST_OK) {
-		qsort(all, count, sizeof(*all), compare_worst);
+		SORT_BY(all, count, DOWN(struct worst, slowdown), UP(struct worst, worker));
 		for (size_t i = 0; i < marked && i < count; i++)
 			job->workers[all[i].worker].is_marked = true;
 		status = job_run(job, &others, 1, lengths, err);
