@@ -13,7 +13,7 @@ static const char *const causes[REPLAY_ACTIVITIES] = {
 	[REPLAY_COMPILE] = "compile",    [REPLAY_GC] = "gc",
 };
 
-static bool has_type(const struct edit_set *set, enum edit_type type)
+bool edit_has(const struct edit_set *set, enum edit_type type)
 {
 	for (size_t i = 0; i < set->count; i++)
 		if (set->edits[i].type == type)
@@ -61,6 +61,41 @@ static bool is_work_word(const char *word)
 	return !strcmp(word, "short") || !strcmp(word, "short_comm") || !strcmp(word, "batched");
 }
 
+/* How an edit is written, beside =FACTOR. */
+static const struct edit_word {
+	const char *word;
+	enum edit_type type;
+	enum { NO_PATTERN, MAY_PATTERN, PATTERN } pattern;
+	const char *value; /* in place of a factor */
+} edit_words[] = {
+	{ "data", EDIT_DATA, NO_PATTERN, NULL },
+	{ "launch", EDIT_LAUNCH, NO_PATTERN, "graph" },
+	{ "comm", EDIT_OVERLAP, NO_PATTERN, "overlap" },
+	{ "comm", EDIT_COMM, NO_PATTERN, NULL },
+	{ "copy", EDIT_COPY, MAY_PATTERN, NULL },
+	{ "host", EDIT_HOST, PATTERN, NULL },
+	{ "kernel", EDIT_KERNEL, PATTERN, NULL },
+	{ "work", EDIT_WORK, PATTERN, NULL },
+	{ "place", EDIT_PLACE, PATTERN, NULL },
+	{ "cause", EDIT_CAUSE, PATTERN, NULL },
+	{ "rank", EDIT_RANK, PATTERN, "median" },
+};
+
+/* What the pattern names. */
+static bool pattern_read(struct edit *e)
+{
+	size_t digits = strspn(e->pattern, "0123456789");
+
+	for (unsigned i = 0; e->type == EDIT_CAUSE && i < REPLAY_ACTIVITIES; i++)
+		if (causes[i] && !strcmp(causes[i], e->pattern))
+			e->number = i;
+	if (e->type == EDIT_RANK)
+		e->number = (unsigned)strtoul(e->pattern, NULL, 10);
+	return (e->type != EDIT_CAUSE || e->number != REPLAY_OTHER) &&
+	       (e->type != EDIT_WORK || is_work_word(e->pattern)) &&
+	       (e->type != EDIT_RANK || (digits && digits < 10 && !e->pattern[digits]));
+}
+
 static enum status parse_one(struct edit *out, const char *text, size_t len, struct error *err)
 {
 	char word[EDIT_TEXT];
@@ -69,48 +104,25 @@ static enum status parse_one(struct edit *out, const char *text, size_t len, str
 	*out = (struct edit){ .factor = 0 };
 	TRY(split(text, len, word, out->pattern, &value, err));
 	size_t value_len = (size_t)(text + len - value);
-	bool is_good = parse_factor(value, value_len, &out->factor);
 	bool has_pattern = out->pattern[0] != '\0';
 
-	if (!strcmp(word, "launch") && value_len == 5 && !memcmp(value, "graph", 5)) {
-		out->type = EDIT_LAUNCH;
-		is_good = !has_pattern;
-	} else if (!strcmp(word, "comm") && value_len == 7 && !memcmp(value, "overlap", 7)) {
-		out->type = EDIT_OVERLAP;
-		is_good = !has_pattern;
-	} else if (!strcmp(word, "link")) {
-		is_good = value_len > 1 && value[value_len - 1] == 'x' && !has_pattern &&
-			  parse_factor(value, value_len - 1, &out->factor) && out->factor > 0;
-		out->type = EDIT_COMM;
-		out->factor = is_good ? 1 / out->factor : 0;
-	} else if (!strcmp(word, "rank") && value_len == 6 && !memcmp(value, "median", 6)) {
-		size_t digits = strspn(out->pattern, "0123456789");
+	for (size_t i = 0; i < sizeof(edit_words) / sizeof(edit_words[0]); i++) {
+		const struct edit_word *w = &edit_words[i];
+		bool is_value = w->value ? value_len == strlen(w->value) &&
+						   !memcmp(value, w->value, value_len)
+					 : parse_factor(value, value_len, &out->factor);
 
-		out->type = EDIT_RANK;
-		out->number = (unsigned)strtoul(out->pattern, NULL, 10);
-		is_good = digits && digits < 10 && !out->pattern[digits];
-	} else if (!strcmp(word, "data") || !strcmp(word, "comm")) {
-		out->type = *word == 'd' ? EDIT_DATA : EDIT_COMM;
-		is_good &= !has_pattern;
-	} else if (!strcmp(word, "copy")) {
-		out->type = EDIT_COPY;
-	} else if (!strcmp(word, "host") || !strcmp(word, "kernel") || !strcmp(word, "place")) {
-		out->type = *word == 'h' ? EDIT_HOST : *word == 'k' ? EDIT_KERNEL : EDIT_PLACE;
-		is_good &= has_pattern;
-	} else if (!strcmp(word, "work")) {
-		out->type = EDIT_WORK;
-		is_good &= is_work_word(out->pattern);
-	} else if (!strcmp(word, "cause")) {
-		out->type = EDIT_CAUSE;
-		for (unsigned i = 0; i < REPLAY_ACTIVITIES; i++)
-			if (causes[i] && !strcmp(causes[i], out->pattern))
-				out->number = i;
-		is_good &= out->number != REPLAY_OTHER;
-	} else {
-		is_good = false;
+		out->type = w->type;
+		if (!strcmp(word, w->word) && is_value &&
+		    w->pattern != (has_pattern ? NO_PATTERN : PATTERN) && pattern_read(out))
+			return ST_OK;
 	}
-	if (is_good)
+	out->type = EDIT_COMM;
+	if (!strcmp(word, "link") && !has_pattern && value_len > 1 && value[value_len - 1] == 'x' &&
+	    parse_factor(value, value_len - 1, &out->factor) && out->factor > 0) {
+		out->factor = 1 / out->factor;
 		return ST_OK;
+	}
 	return fail(err, ST_USAGE, NOWHERE,
 		    "--what-if %.*s: data=F, launch=graph, comm={F,overlap}, link=Nx, "
 		    "copy[:GLOB]=F, {host,kernel,work,place}:NAME=F, rank:N=median, "
@@ -134,7 +146,8 @@ enum status edit_parse(struct edit_set *out, const char *text, size_t len, struc
 			return fail(err, ST_USAGE, NOWHERE,
 				    "--what-if: more than %d edits in a set", EDITS_MAX);
 		TRY(parse_one(&out->edits[out->count++], text, (size_t)(next - text), err));
-		if (edit_is_ranks(out) && out->edits[0].type != out->edits[out->count - 1].type)
+		if (edit_has(out, EDIT_RANK) &&
+		    out->edits[0].type != out->edits[out->count - 1].type)
 			return fail(err, ST_USAGE, NOWHERE,
 				    "--what-if %.60s: ranks are replayed without other edits",
 				    out->text);
@@ -236,21 +249,6 @@ double edit_factor(const struct edit_set *set, const struct edit_subject *of)
 			factor *= e->factor;
 	}
 	return factor;
-}
-
-bool edit_overlaps(const struct edit_set *set)
-{
-	return has_type(set, EDIT_OVERLAP);
-}
-
-bool edit_is_ranks(const struct edit_set *set)
-{
-	return has_type(set, EDIT_RANK);
-}
-
-bool edit_is_graph(const struct edit_set *set)
-{
-	return has_type(set, EDIT_LAUNCH);
 }
 
 bool edit_drops_waits(const struct edit_set *set, unsigned activity)

@@ -89,10 +89,6 @@ struct edit_kinds { /* by the numbers that points have; freed with free(all) */
 	size_t count, cap;
 };
 double edit_factor(const struct edit_set *set, const struct edit_subject *of);
-bool edit_overlaps(const struct edit_set *set);
-/* It is of ranks. */
-bool edit_is_ranks(const struct edit_set *set);
-/* launch=graph */
-bool edit_is_graph(const struct edit_set *set);
+bool edit_has(const struct edit_set *set, enum edit_type type);
 /* cause:sync=0, cause:blocking_copy=0 */
 bool edit_drops_waits(const struct edit_set *set, unsigned activity);

@@ -41,7 +41,7 @@ enum status replay_run_open(struct replay_run **out, const struct replay *of,
 	for (unsigned k = 0; k < x->states; k++)
 		x->keeps_rest[k] = k <= edits->count;
 	for (unsigned k = 1; k <= edits->count; k++) {
-		x->overlaps[k] = edit_overlaps(edits->sets[k - 1]);
+		x->overlaps[k] = edit_has(edits->sets[k - 1], EDIT_OVERLAP);
 		x->has_overlaps |= x->overlaps[k];
 		for (unsigned a = 0; a < REPLAY_ACTIVITIES; a++) {
 			x->drops_waits[a][k] = edit_drops_waits(edits->sets[k - 1], a);
@@ -265,7 +265,8 @@ double replay_changed(const struct replay_run *x, uint64_t since_ns, size_t stat
 size_t replay_lengths(const struct replay_run *x, const struct replay_step *steps, size_t count,
 		      size_t state, uint64_t *out, uint64_t *changed_ns)
 {
-	bool is_graph = state && state <= x->edits.count && edit_is_graph(x->edits.sets[state - 1]);
+	bool is_graph =
+		state && state <= x->edits.count && edit_has(x->edits.sets[state - 1], EDIT_LAUNCH);
 	bool is_first = true;
 	size_t kept = 0;
 

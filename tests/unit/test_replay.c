@@ -119,7 +119,7 @@ void test_edit_factors(void)
 	CHECK(edit_factor(&set, &gemm) == 0.25);
 	CHECK(edit_factor(&set, &comm) == 0.1);
 	CHECK(edit_factor(&set, &copy) == 1);
-	CHECK(!edit_overlaps(&set));
+	CHECK(!edit_has(&set, EDIT_OVERLAP));
 	CHECK_OK(edit_parse(&set, "data=0,cause:sync=0,comm=overlap", 32, NULL), NULL);
 	CHECK(edit_factor(&set, &data) == 0);
 	data.is_step_thread = false;
@@ -127,7 +127,7 @@ void test_edit_factors(void)
 	own.activity = REPLAY_SYNC;
 	CHECK(edit_factor(&set, &own) == 0);
 	CHECK(edit_drops_waits(&set, REPLAY_SYNC) && !edit_drops_waits(&set, REPLAY_COPY));
-	CHECK(edit_overlaps(&set));
+	CHECK(edit_has(&set, EDIT_OVERLAP));
 	CHECK_OK(edit_parse(&set, "copy:*pageable*=0,work:gemm=0.5,work:short_comm=0.25", 53, NULL),
 		 NULL);
 	CHECK(edit_factor(&set, &copy) == 0);

@@ -246,6 +246,8 @@ struct figures {
 	size_t count;
 	double *lengths;                                       /* of job_run() */
 	double *means;                                         /* by state */
+	double *fixed;                                         /* of marked_run() */
+	uint64_t *ns;                                          /* scratch of median_step() */
 	size_t classes, workers, hosts, dps, stages, not_last; /* the first state of each */
 	size_t class_count;
 };
@@ -280,11 +282,11 @@ static enum status run_states(struct figures *f, struct error *err)
 	f->class_count = j->classes.count < CLASSES_MOST ? j->classes.count : CLASSES_MOST;
 	size_t most = 3 + f->class_count + j->job.worker_count + j->hosts.count + j->dps.count +
 		      j->stages.count;
-	f->states = calloc(most, sizeof(*f->states));
-	f->lengths = calloc(most * (j->job.step_count + 1), sizeof(*f->lengths));
-	f->means = calloc(most, sizeof(*f->means));
-	if (!f->states || !f->lengths || !f->means)
-		return fail_memory(err);
+	TRY(vec_new(&f->states, most, err));
+	TRY(vec_new(&f->lengths, most * (j->job.step_count + 1), err));
+	TRY(vec_new(&f->means, most, err));
+	TRY(vec_new(&f->fixed, (size_t)j->job.step_count + 1, err));
+	TRY(vec_new(&f->ns, (size_t)j->job.step_count + 1, err));
 	f->states[f->count++] = JOB_REAL;
 	f->states[f->count++] = JOB_IDEAL;
 	f->classes = add_states(f, JOB_BY_CLASS, f->class_count);
@@ -308,6 +310,14 @@ static enum status run_states(struct figures *f, struct error *err)
 	return ST_OK;
 }
 
+/* The lengths of the steps if the marked workers take what their peers take. */
+static enum status marked_run(const struct figures *f, struct error *err)
+{
+	const struct job_state others = { JOB_BY_MARK, 0, true };
+
+	return job_run(&f->of->job, &others, 1, f->fixed, err);
+}
+
 struct worst {
 	double slowdown;
 	uint32_t worker;
@@ -321,12 +331,11 @@ static enum status worst_share(const struct figures *f, double *out, struct erro
 {
 	struct job *job = &f->of->job;
 	size_t count = job->worker_count, marked = (size_t)ceil(WORST_SHARE * (double)count);
-	struct worst *all = calloc(count + 1, sizeof(*all));
-	const struct job_state others = { JOB_BY_MARK, 0, true };
-	double *lengths = calloc((size_t)job->step_count + 1, sizeof(*lengths)), sum = 0;
-	enum status status = all && lengths ? ST_OK : fail_memory(err);
+	struct worst *all;
+	double sum = 0;
 
-	for (uint32_t i = 0; status == ST_OK && i < count; i++) {
+	TRY(vec_new(&all, count + 1, err));
+	for (uint32_t i = 0; i < count; i++) {
 		const struct job_worker *w = &job->workers[i];
 		double by_own = f->means[f->workers + i];
 		double dp = w->dp != JOB_NONE ? f->means[f->dps + w->dp] : by_own;
@@ -334,32 +343,34 @@ static enum status worst_share(const struct figures *f, double *out, struct erro
 
 		all[i] = (struct worst){ dp < stage ? dp : stage, i };
 	}
-	if (status == ST_OK) {
-		SORT_BY(all, count, DOWN(struct worst, slowdown), UP(struct worst, worker));
-		for (size_t i = 0; i < marked && i < count; i++)
-			job->workers[all[i].worker].is_marked = true;
-		status = job_run(job, &others, 1, lengths, err);
-	}
-	for (size_t step = 0; status == ST_OK && step < job->step_count; step++)
-		sum += lengths[step];
-	*out = share_fixed(f, sum / job->step_count);
+	SORT_BY(all, count, DOWN(struct worst, slowdown), UP(struct worst, worker));
+	for (size_t i = 0; i < marked && i < count; i++)
+		job->workers[all[i].worker].is_marked = true;
 	free(all);
-	free(lengths);
-	return status;
+	TRY(marked_run(f, err));
+	for (size_t step = 0; step < job->step_count; step++)
+		sum += f->fixed[step];
+	*out = share_fixed(f, sum / job->step_count);
+	return ST_OK;
+}
+
+/* Of lengths that lie `stride` apart. */
+static uint64_t median_step(const struct figures *f, const double *lengths, size_t stride)
+{
+	size_t count = f->of->job.step_count;
+
+	for (size_t i = 0; i < count; i++)
+		f->ns[i] = (uint64_t)llround(lengths[i * stride]);
+	return (uint64_t)median_u64(f->ns, count);
 }
 
 /* The median step if only ranks that the edits do not name keep their own times. */
 static enum status ranks_edit(const struct figures *f, struct rank_edits *of, struct error *err)
 {
-	const struct job_state others = { JOB_BY_MARK, 0, true };
 	struct job *job = &f->of->job;
 	struct edit_set set;
 
 	TRY(edit_parse(&set, of->edits, strlen(of->edits), err));
-	double *lengths = calloc(job->step_count, sizeof(*lengths));
-	uint64_t *ns = calloc(job->step_count, sizeof(*ns));
-	enum status status = lengths && ns ? ST_OK : fail_memory(err);
-
 	for (uint32_t i = 0; i < job->worker_count; i++)
 		job->workers[i].is_marked = false;
 	for (const struct edit *e = set.edits; e < set.edits + set.count; e++) {
@@ -368,21 +379,14 @@ static enum status ranks_edit(const struct figures *f, struct rank_edits *of, st
 		for (uint32_t i = 0; i < job->worker_count; i++)
 			if (f->of->workers[i][0].u64 == e->number)
 				job->workers[i].is_marked = is_there = true;
-		if (!is_there && status == ST_OK)
-			status = fail(err, ST_USAGE, NOWHERE, "--what-if %s: there is no rank %u",
-				      of->edits, e->number);
+		if (!is_there)
+			return fail(err, ST_USAGE, NOWHERE, "--what-if %s: there is no rank %u",
+				    of->edits, e->number);
 	}
-	if (status == ST_OK)
-		status = job_run(job, &others, 1, lengths, err);
-	for (size_t i = 0; status == ST_OK && i < job->step_count; i++)
-		ns[i] = (uint64_t)llround(lengths[i]);
-	of->step_ns = status == ST_OK ? (uint64_t)median_u64(ns, job->step_count) : 0;
-	for (size_t i = 0; status == ST_OK && i < job->step_count; i++)
-		ns[i] = (uint64_t)llround(f->lengths[i * f->count]);
-	of->baseline_ns = status == ST_OK ? (uint64_t)median_u64(ns, job->step_count) : 0;
-	free(lengths);
-	free(ns);
-	return status;
+	TRY(marked_run(f, err));
+	of->step_ns = median_step(f, f->fixed, 1);
+	of->baseline_ns = median_step(f, f->lengths, f->count);
+	return ST_OK;
 }
 
 /* ---- tables ------------------------------------------------------------------------------ */
@@ -521,6 +525,8 @@ enum status job_replay(struct tables *all, struct rank_edits *sets, size_t count
 	free(f.states);
 	free(f.lengths);
 	free(f.means);
+	free(f.fixed);
+	free(f.ns);
 	free(j.workers);
 	free(j.list);
 	ids_release(&j.classes);
