@@ -964,7 +964,7 @@ row("term", lambda r: (r.equal("exit code", r.code, -signal.SIGTERM), r.holds("c
                        r.equal("kernels", r.count(KERNEL), 2000)),
     "--steps 100 --step_us 1000 --kill 15", preload=True)
 row("exit-within-cupti", nothing_within, "--steps 20", preload=True, **fake(flush_us=3500000))
-row("stopped-later", stopped_later, "--again 1 --steps 400 --step_us 10000", "for=1s", preload=True, **fake(enable_us=2500000))
+row("stopped-later", stopped_later, "--early 1 --before_ms 200 --steps 400 --step_us 10000", "for=1s", preload=True, **fake(enable_us=2500000))
 row("quick-exit", quick, "--quick 1 --exit 5", code=5)
 row("exit-from-a-thread", quick, "--quick 2 --exit 5 --threads 4 --steps 50", code=5,
     TSAN_OPTIONS="report_thread_leaks=0")

@@ -459,6 +459,8 @@ int main(int argc, char **argv)
 	make_names();
 	if (o.again)
 		atexit(inject_again);
+	if (o.early && tacho_step)
+		tacho_step();
 	pause_ms((double)o.before_ms);
 	for (i = 0; i < o.threads; i++)
 		workers[i].number = i;

@@ -47,6 +47,7 @@
 	X(again, 0, "1: the injected library is initialized again: by two threads, at the exit") \
 	X(known, 0, "1: it tells what it did in the words of tests/gpu/known.cu") \
 	X(rate, 0, "launches per second and thread; 0: as fast as it goes") \
+	X(early, 0, "1: a step is marked before the first call of CUDA") \
 	X(before_ms, 0, "sleep before the first call of CUDA") \
 	X(step_us, 0, "sleep in each step") \
 	X(after_ms, 0, "sleep after the last step") \

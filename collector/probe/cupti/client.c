@@ -31,7 +31,7 @@ static _Atomic unsigned report_version;
 static _Atomic uint64_t lost_in_singles, foreign_buffers;
 static uint64_t dropped, written_off;
 static struct cupti_subscriber *subscriber;
-static bool behind; /* stop was asked for, and is not over */
+static _Atomic bool behind; /* stop was asked for, and is not over */
 static uint64_t stopped_ns, flush_ns, pause_ns;
 static bool graph_level, no_driver;
 static enum config_finalize finalizes;
@@ -292,7 +292,8 @@ static void start(const struct config *c)
 		cupti_client.lib.unsubscribe(mine);
 	if (!subscriber && !take_subscriber())
 		return;
-	behind = false;
+	if (t->report.starts) /* else the window may have ended meanwhile */
+		behind = false;
 	t->report.no_thread_ids = !cupti_lib_set_process(&t->lib);
 	/* at each window: a tool that came meanwhile may have put its own there */
 	int result = t->lib.register_callbacks(request, complete);
@@ -444,9 +445,11 @@ static void disable(void)
 
 void cupti_client_stop(uint64_t deadline_ns)
 {
-	if (!atomic_load(&on) && !behind)
+	if (!atomic_load(&on) && !behind && atomic_load(&turn) == FREE)
 		return;
-	behind = true; /* also while another thread has the turn */
+	if (!behind)
+		stopped_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	behind = true; /* also while another thread has the turn, which may be at starting */
 	if (!wait_for_turn(deadline_ns))
 		return;
 	if (atomic_load(&on))
@@ -472,7 +475,8 @@ bool cupti_client_is_behind(void)
 	}
 	if (now_ns < flush_ns || !take_turn())
 		return true;
-	cupti_client.lib.flush_all(0);
+	if (pool_requested())
+		cupti_client.lib.flush_all(0);
 	pause_ns = pause_ns * 2 < PAUSE_MAX_MS * MS ? pause_ns * 2 : PAUSE_MAX_MS * MS;
 	flush_ns = now_ns + pause_ns;
 	cupti_client.report.left_behind |= still_out() && now_ns - stopped_ns > BEHIND_MAX_NS;
