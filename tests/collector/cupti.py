@@ -811,7 +811,7 @@ row("storm", storm, "--threads 2 --polls 100 --steps 3000 --step_us 500", builds
 row("storm-with-launches", driven_in_a_storm, "--known 1 --drives 2 --polls 100 --steps 2000 --step_us 500", builds=("12",))
 row("storm-with-later-launches", driven_in_a_storm,
     "--known 1 --drives 30 --drives_from 2500 --kernels 5 --polls 100 --steps 6000 --step_us 500", builds=("12",))
-row("tables-under-pressure", pressed,"--threads 2 --steps 250 --kernels 200 --names 100 --shapes 500", builds=("12", "13"))
+row("tables-under-pressure", pressed, "--steps 500 --kernels 200 --names 100 --shapes 500", builds=("12", "13"))
 row("profiler", words="--profiler 1")
 
 row("names-by-nvtx", named, "--named 1 --streams 2 --threads 2", builds=BUILDS)
