@@ -110,7 +110,6 @@ static void open_version(unsigned version, uint32_t kinds_mask)
 	}
 	cupti_rows_forget();
 	cupti_tables_forget();
-	cupti_rows_forget();
 	cupti_rows_open(&lib);
 }
 

@@ -129,8 +129,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size > 4096)
 		return 0;
-	atomic_store(&tables_now()->schema_count, 0);
-	tables_now()->entry_count = 0;
+	nvtx_names_lock();
+	struct nvtx_schemas *schemas = nvtx_schemas_own();
+
+	atomic_store(&schemas->count, 0);
+	schemas->entry_count = 0;
+	nvtx_names_unlock();
 	for (i = 0; i < count; i++)
 		if (fuzz_below(&b, 4))
 			register_schema(&b, i % 2);
