@@ -110,6 +110,7 @@ class Job:
     def step(self):
         self.pause()
         begin, self.nodes = self.now, []
+        differentiates = self.rng.random() < 0.3    # the backward is to get a backward itself
         for which in range(self.blocks):
             self.block(which, 11)
         self.put("nn.Module: Net_0", "python_function", 11, begin)
@@ -122,7 +123,10 @@ class Job:
             inner = self.now
             if self.recomputes and self.rng.random() < 0.3:
                 self.block(self.rng.randrange(self.blocks), 12, False)
-            self.operator(f"aten::{name}_backward", 12)
+            elif self.recomputes and not differentiates and self.rng.random() < 0.2:
+                self.forward("again", 12, False)
+            self.operator(f"aten::{name}_backward", 12, self.rng.randint(0, 1),
+                          **({"Sequence number": self.number, "Fwd thread id": 0} if differentiates else {}))
             self.put(f"{name}Backward0", "cpu_op", 12, inner, **args)
             self.put(f"autograd::engine::evaluate_function: {name}Backward0", "cpu_op", 12, begin,
                      **args)
@@ -161,6 +165,7 @@ class Tree:
                             for tid, ranges in self.threads.items()
                             for place, one in enumerate(ranges))
         self.numbers, self.modules = {}, {}
+        self.plain, self.forward = collections.Counter(), 0  # when a node last had an operator without a number
         for _, _, tid, place in everything:
             self.enter(tid, self.threads[tid][place])
         for event in events:
@@ -196,8 +201,16 @@ class Tree:
             has_module = any(name.startswith("nn.Module: ") for name, _ in since)
             if one["name"].startswith("nn.Module: ") and not has_module:
                 path = self.modules[one["name"]] + (RECOMPUTE,)
-            elif one["number"] is not None and passes[-1] == BACKWARD:
-                path += (RECOMPUTE,)
+            elif one["cat"] == "cpu_op" and passes[-1] == BACKWARD and "Backward" not in one["name"]:
+                operators = [name for name, cat in path if cat == "cpu_op"]
+                has_frames = any(other["cat"] == "python_function" and "path" in other and
+                                 other["begin"] <= one["begin"] < other["end"] for other in self.threads[tid])
+                if one["number"] is None and ("Backward" in operators[-1] or "autograd::" in operators[-1]):
+                    self.plain[tid] = one["begin"]
+                elif one["number"] is not None and self.plain[tid] > self.forward and not has_frames:
+                    path += (RECOMPUTE,)
+        elif one["cat"] == "cpu_op" and one["number"] is not None:
+            self.forward = one["begin"]
         one["path"] = path + ((one["name"], one["cat"]),)
         if one["number"] is not None and not one["thread"]:
             self.numbers[one["number"]] = one["path"]

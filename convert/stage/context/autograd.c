@@ -9,8 +9,7 @@
  * PATH_BACKWARD.
  *
  * Forward operators inside a backward one are what activation checkpointing runs again, unless the
- * backward itself is recorded to be differentiated: then they include derivatives, and only modules
- * tell what is run again.
+ * backward itself is recorded to be differentiated.
  */
 #include "convert/stage/context/internal.h"
 
@@ -110,25 +109,67 @@ static bool has_module(const struct host *h, uint32_t path)
 	return false;
 }
 
-/* Inside of a backward operator. */
-static void enter_again(struct host *h, struct host_process *p, struct event *e)
+/* Whether the innermost operator of a path is a node of autograd, or the engine's event around it;
+ * `in_checkpoint`: or the node by which checkpointing gets a backward of its own is in the path. */
+static bool is_in_node(const struct host *h, uint32_t path, bool in_checkpoint)
 {
+	const struct path_node *node;
+
+	for (; path; path = node->parent) {
+		node = trace_get_path(h->trace, path);
+		const char *name =
+			node->class == RANGE_OP ? trace_text(h->trace, node->name, NULL) : "";
+		if (in_checkpoint ? strstr(name, "CheckpointFunctionBackward") != NULL
+				  : name_rules_autograd(h->rules, name))
+			return true;
+		if (node->class >= PATH_IDLE || (!in_checkpoint && node->class == RANGE_OP))
+			return false;
+	}
+	return false;
+}
+
+/*
+ * An operator inside of a backward one.  It has a number of its own when it is recorded to be
+ * differentiated: when checkpointing runs it again, or in all of a backward that is itself to be
+ * differentiated.  In the latter no node has operators without number, but for those that make
+ * tensors of nothing.  Where Python's functions are known, those of checkpointing tell.
+ */
+static void enter_inner(struct host *h, const struct host_process *p, struct host_thread *t,
+			struct event *e)
+{
+	static const char *const making[] = { "aten::zeros", "aten::empty", "aten::ones",
+					      "aten::full", "aten::scalar_tensor" };
 	const char *name = trace_text(h->trace, e->name, NULL);
 
-	if (e->subkind == RANGE_OP) {
-		if (!e->number || trace_get_path(h->trace, e->path)->pass != PASS_BACKWARD)
-			return;
-		p->has_double_backward |= strstr(name, "backward") != NULL;
-		if (!p->has_double_backward)
+	if (trace_get_path(h->trace, e->path)->pass != PASS_BACKWARD ||
+	    host_is_autograd(h, e->name, e->schema))
+		return;
+	if (e->number) {
+		bool is_plain = t->plain_ns > p->forward_ns && !open_last(&t->python, e->begin_ns);
+
+		if (is_plain || is_in_node(h, e->path, true))
 			e->path = trace_path_mark(h->trace, e->path, e->path, PATH_RECOMPUTE);
 		return;
 	}
+	for (size_t i = 0; i < sizeof(making) / sizeof(*making); i++)
+		if (!strncmp(name, making[i], strlen(making[i])))
+			return;
+	if (t->plain_ns <= p->forward_ns && is_in_node(h, e->path, false))
+		t->plain_ns = e->begin_ns;
+}
+
+/* A Python function inside of a backward operator. */
+static void enter_function(struct host *h, struct event *e)
+{
+	const char *name = trace_text(h->trace, e->name, NULL),
+		   *file = strstr(name, "checkpoint.py(");
+
 	if (name_is_module(h, e->name) && !has_module(h, e->path)) {
 		uint32_t module = host_name_info(h, e->name)->module;
 
 		e->path = trace_path_mark(h->trace, module ? module : e->path, e->path,
 					  PATH_RECOMPUTE);
-	} else if (strstr(name, "checkpoint.py(") && strstr(name, ": recompute_fn")) {
+	} else if (file && strstr(file, ": recompute_fn")) {
 		e->path = trace_path_mark(h->trace, e->path, e->path, PATH_RECOMPUTE);
 	}
 }
@@ -139,10 +180,14 @@ void autograd_enter(struct host *h, struct host_process *p, struct host_thread *
 
 	if (e->subkind == RANGE_OP && host_has_forward(h, e->schema))
 		enter_backward(h, t, e);
+	else if (!is_forward && e->subkind == RANGE_OP)
+		enter_inner(h, p, t, e);
 	else if (!is_forward)
-		enter_again(h, p, e);
+		enter_function(h, e);
 	else if (e->subkind == RANGE_OP && host_is_autograd(h, e->name, e->schema))
 		e->path = trace_path_mark(h->trace, e->path, e->path, PATH_BACKWARD);
+	else if (e->subkind == RANGE_OP && e->number)
+		p->forward_ns = e->begin_ns;
 }
 
 enum status autograd_entered(struct host *h, struct host_thread *t, const struct event *e,

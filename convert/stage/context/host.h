@@ -52,6 +52,7 @@ struct host_thread { /* one per track */
 	uint32_t root;                          /* the node of a thread on which nothing is open */
 	struct forward_ops forwards;
 	uint64_t backward_number, backward_until_ns; /* of the last backward operator joined */
+	uint64_t plain_ns; /* when a node last had an operator that is not to be differentiated */
 };
 
 enum mark_source { MARKS_NONE, MARKS_STEP, MARKS_RANGE };
@@ -91,8 +92,8 @@ struct host_process {
 	/* Events whose phase is pending, by number; each one's tag is the number of the next. */
 	uint32_t waiting_first, waiting_last, waiting;
 	size_t pending_first, pending_count; /* pending intervals: place of the first, and number */
-	uint32_t pass;            /* the pass in which an interval of this process had to stay */
-	bool has_double_backward; /* its backward has operators that get a backward, too */
+	uint32_t pass;       /* the pass in which an interval of this process had to stay */
+	uint64_t forward_ns; /* when its last operator to be differentiated began */
 };
 
 struct name_info { /* what the rules say about a name, asked once: matching is slow */

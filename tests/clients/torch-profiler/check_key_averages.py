@@ -63,6 +63,80 @@ class Recurrent(torch.nn.Module):
         return self.head(torch.cat([torch.stack(parts).mean(0), parts[0]]))[:x.shape[0]]
 
 
+class Encoder(torch.nn.Module):
+    """A transformer that recomputes its layers, with an embedding that the head uses again."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Linear(16, 32)
+        self.layers = torch.nn.ModuleList(
+            torch.nn.TransformerEncoderLayer(32, 2, 48, batch_first=True, norm_first=bool(place))
+            for place in range(2))
+
+    def forward(self, x):
+        x = self.embed(x)
+        for layer in self.layers:
+            x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)
+        return torch.nn.functional.linear(x, self.embed.weight.T)
+
+
+class Twice(torch.nn.Module):
+    """One block called twice, in itself and by its parts, with hooks on its backward."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU())
+        self.outer = torch.nn.Sequential(self.inner, self.inner)
+        self.seen = 0
+        self.inner[0].register_full_backward_hook(self.count)
+        self.inner[0].weight.register_hook(lambda grad: grad * 0.5)
+
+    def count(self, *_):
+        with record_function("hook"):
+            self.seen += 1
+
+    def forward(self, x):
+        return self.outer(x) + self.inner[0](x)
+
+
+class Raises(torch.nn.Module):
+    """An exception passes two ranges and is caught outside of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.good = torch.nn.Linear(16, 16)
+        self.bad = torch.nn.Linear(3, 16)
+
+    def forward(self, x):
+        try:
+            with record_function("outer"), record_function("outer"):
+                self.bad(self.good(x))
+        except RuntimeError:
+            with record_function("caught"):
+                x = x * 2
+        return self.good(x)
+
+
+class Recurses(torch.nn.Module):
+    """Ranges of one name inside each other, alone and with siblings, and an autograd function of
+    its own that differentiates twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(16, 16))
+
+    def descend(self, x, depth):
+        with record_function("descend"):
+            if depth:
+                x = self.descend(x, depth - 1)
+            return self.descend(x, 0) if depth == 2 else x @ self.weight
+
+    def forward(self, x):
+        y = self.descend(x, 3)
+        grad, = torch.autograd.grad(y.square().sum(), self.weight, create_graph=True)
+        return y + grad.sum() * 1e-3
+
+
 def models():
     torch.manual_seed(3)
     yield "mlp", torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Dropout(0.1),
@@ -74,6 +148,18 @@ def models():
     yield "checkpointed", Checkpointed(True), torch.randn(4, 16, requires_grad=True)
     yield "checkpointed again", Checkpointed(False), torch.randn(4, 16, requires_grad=True)
     yield "recurrent", Recurrent(), torch.randn(2, 5, 16)
+    yield "checkpointed encoder", Encoder(), torch.randn(2, 5, 16)
+    yield "twice", Twice(), torch.randn(4, 16)
+    yield "raises", Raises(), torch.randn(4, 16)
+    yield "recurses", Recurses(), torch.randn(4, 16)
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "0")
+    torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
+    yield "distributed", torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(
+        torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 16))), torch.randn(8, 16)
+    torch.distributed.destroy_process_group()
+    compiled = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 16))
+    yield "compiled", torch.compile(compiled, backend="aot_eager"), torch.randn(8, 16)
 
 
 def train(model, x, steps=3):
@@ -123,9 +209,13 @@ class Checks:
     def averages(self, label, path, profiler):
         has_frames = any(".py(" in row.key for row in profiler.key_averages())
         rank = self.rank(path, "--compat", "pytorch" if has_frames else "pytorch-ops")
+        # They end on another thread than they began on, so that to PyTorch they have no time of their own.
+        threads = {event.name for event in profiler.events() if event.is_async}
         for by_shape in (False, True):
             wanted = collections.Counter()
             for row in profiler.key_averages(group_by_input_shape=by_shape):
+                if row.key in threads:
+                    continue
                 shapes = json.dumps(row.input_shapes or []) if by_shape else ""
                 for name, value in (("calls", row.count), ("cpu", row.cpu_time_total),
                                     ("self", row.self_cpu_time_total)):
@@ -135,6 +225,8 @@ class Checks:
             for row in rank["key_averages_by_shape" if by_shape else "key_averages"]:
                 shapes = json.dumps(json.loads(row["shapes"] or "[]")) if by_shape else ""
                 key = row["name"], shapes
+                if row["name"] in threads:
+                    continue
                 found[key + ("calls",)] += row["calls"]
                 found[key + ("cpu",)] += row["cpu_ns"] / 1000
                 found[key + ("self",)] += (row["cpu_ns"] - row["inside_ns"]) / 1000
@@ -142,6 +234,11 @@ class Checks:
                         f"{label}: rows {sorted({k[:2] for k in found} ^ {k[:2] for k in wanted})}")
             for key, value in wanted.items():
                 self.expect(abs(found[key] - value) < 1e-4, f"{label} {key}: {found[key]}, not {value}")
+
+    def recomputed(self, label, path):
+        """Checkpointing is seen without stacks, and a backward that gets a backward is none."""
+        again = [row for row in self.rank(path, "-r", "stacks")["paths"] if row["class"] == "recompute"]
+        self.expect(bool(again) == label.startswith("checkpointed"), f"{label}: {len(again)} recomputed")
 
     def modules(self, label, path, model, names):
         rank = self.rank(path, "-r", "modules,stacks")
@@ -176,7 +273,8 @@ class Checks:
                 backward.add((above["name"] or "").removeprefix("nn.Module: "))
                 above = nodes.get(above["above"])
         leaves = [module for module in model.modules()
-                  if id(module) in names and list(module.parameters(recurse=False))]
+                  if id(module) in names and module is not getattr(model, "bad", None)
+                  and list(module.parameters(recurse=False))]
         kinds_found = collections.Counter(name.rsplit("_", 1)[0] for name in backward & rows.keys())
         for kind, count in collections.Counter(type(module).__name__ for module in leaves).items():
             self.expect(kinds_found[kind] >= count,
@@ -199,6 +297,7 @@ def main():
                 profiler.export_chrome_trace(path)
                 label = f"{name}, stacks {with_stack}"
                 checks.averages(label, path, profiler)
+                checks.recomputed(label, path)
                 if with_stack:
                     checks.modules(label, path, model, names)
     print(f"key_averages: torch {torch.__version__}, {checks.passed} passed, {checks.failed} failed")
