@@ -12,8 +12,7 @@ void gauge_release(struct gauge *g)
 	free(g->live);
 	map_release(&g->live_of_address);
 	free(g->owners);
-	free(g->owner_of_name);
-	free(g->at_peak);
+	map_release(&g->owner_of);
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */
@@ -66,18 +65,46 @@ static void curve_put(struct gauge *g, uint64_t bytes, uint64_t at_ns)
 
 /* ---- owners ----------------------------------------------------------------------------- */
 
-static enum status owner_find(struct gauge *g, uint32_t name, uint32_t *index, struct error *err)
+static enum status owner_find(struct gauge *g, uint32_t path, uint32_t name, size_t *index,
+			      struct error *err)
 {
-	*index = 0;
-	TRY(vec_reserve(&g->owner_of_name, &g->name_cap, name + (size_t)1, err));
-	if (!g->owner_of_name[name]) {
+	bool is_new;
+	uint64_t *at = map_put(&g->owner_of, (uint64_t)path << 32 | name, &is_new);
+
+	if (!at)
+		return fail_memory(err);
+	if (is_new) {
+		*at = g->owner_count;
 		TRY(vec_reserve(&g->owners, &g->owner_cap, g->owner_count + 1, err));
-		TRY(vec_reserve(&g->at_peak, &g->peak_cap, g->owner_count + 1, err));
-		g->owners[g->owner_count++] = (struct gauge_owner){ .name = name };
-		g->owner_of_name[name] = (uint32_t)g->owner_count;
+		g->owners[g->owner_count++] = (struct gauge_owner){ .path = path, .name = name };
 	}
-	*index = g->owner_of_name[name] - 1;
+	*index = *at;
 	return ST_OK;
+}
+
+static void owner_add(struct gauge *g, size_t index, uint64_t bytes)
+{
+	struct gauge_owner *o = &g->owners[index];
+
+	if (o->peaks != g->peaks)
+		o->peak_bytes = o->bytes;
+	if (o->row != g->row)
+		o->begin_bytes = o->bytes;
+	if (!o->has_first && g->row >= 2)
+		o->first_bytes = o->bytes;
+	o->peaks = g->peaks;
+	o->row = g->row;
+	o->has_first |= g->row >= 2;
+	o->bytes += bytes;
+}
+
+struct gauge_owned gauge_owned(const struct gauge *g, const struct gauge_owner *o)
+{
+	return (struct gauge_owned){
+		.at_peak = o->peaks == g->peaks ? o->peak_bytes : o->bytes,
+		.first = o->has_first ? o->first_bytes : o->bytes,
+		.last = o->row == g->step_count ? o->begin_bytes : o->bytes,
+	};
 }
 
 static void live_give(struct gauge *g, uint64_t address)
@@ -87,23 +114,23 @@ static void live_give(struct gauge *g, uint64_t address)
 	if (!at)
 		return;
 	struct gauge_live *live = &g->live[*at];
-	g->owners[live->owner].bytes -= live->bytes;
+	owner_add(g, live->owner, 0 - live->bytes);
 	live->next_free = g->free_live; /* 1 + its number, 0: none */
 	g->free_live = (uint32_t)*at + 1;
 	map_remove(&g->live_of_address, address);
 }
 
-enum status gauge_take(struct gauge *g, uint64_t address, uint64_t bytes, uint32_t owner,
-		       struct error *err)
+enum status gauge_take(struct gauge *g, uint64_t address, uint64_t bytes, uint32_t path,
+		       uint32_t name, struct error *err)
 {
-	uint32_t index;
+	size_t index = 0;
 
 	if (!bytes)
 		return ST_OK;
 	live_give(g, address); /* its end was not recorded */
 	if (g->live_of_address.count >= GAUGE_LIVE)
 		return ST_OK;
-	TRY(owner_find(g, owner, &index, err));
+	TRY(owner_find(g, path, name, &index, err));
 	uint64_t *at = map_put(&g->live_of_address, address, NULL);
 	if (!at)
 		return fail_memory(err);
@@ -115,19 +142,15 @@ enum status gauge_take(struct gauge *g, uint64_t address, uint64_t bytes, uint32
 		place = (uint32_t)++g->live_count;
 	}
 	*at = place - 1;
-	g->live[*at] = (struct gauge_live){ .bytes = bytes, .owner = index };
-	g->owners[index].bytes += bytes;
+	g->live[*at] = (struct gauge_live){ .bytes = bytes, .owner = (uint32_t)index };
+	owner_add(g, index, bytes);
 	return ST_OK;
 }
 /* The owners of a peak are those at the first fall after it. */
 static void keep_owners(struct gauge *g)
 {
-	if (!g->rising)
-		return;
+	g->peaks += g->rising;
 	g->rising = false;
-	g->at_peak_count = g->owner_count;
-	if (g->owner_count)
-		memcpy(g->at_peak, g->owners, g->owner_count * sizeof(*g->owners));
 }
 
 void gauge_give(struct gauge *g, uint64_t address)
@@ -137,6 +160,11 @@ void gauge_give(struct gauge *g, uint64_t address)
 }
 
 /* ---- levels ----------------------------------------------------------------------------- */
+
+void gauge_enter(struct gauge *g, const struct gauge_at *at)
+{
+	g->row = at->has_step ? at->step_row + 1 : 0;
+}
 
 enum status gauge_put(struct gauge *g, uint64_t bytes, const struct gauge_at *at, struct error *err)
 {

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "analyze/engine/report.h"
 #include "schemas/base/map.h"
 
 #include <stdbool.h>
@@ -26,9 +27,17 @@ struct gauge_peak {
 	uint32_t phase;
 	bool has_step;
 };
-struct gauge_owner { /* live bytes by the range that took them */
-	uint32_t name;
+/*
+ * What a call path, or in a snapshot of memory a chain of functions, has taken and not given back.
+ * What it was at an earlier moment is kept when it first changes after that.
+ */
+struct gauge_owner {
+	uint32_t path, name; /* path: 0 of functions */
 	uint64_t bytes;
+	uint64_t peak_bytes, begin_bytes, first_bytes; /* see gauge_owned() */
+	uint64_t peaks;                                /* peaks before `peak_bytes` was kept */
+	size_t row;                                    /* step of `begin_bytes` */
+	bool has_first;
 };
 struct gauge_live { /* an allocation that was not given back yet */
 	uint64_t bytes;
@@ -47,12 +56,13 @@ struct gauge { /* zeroed: empty */
 	struct map live_of_address; /* number of the allocation in `live` */
 	struct gauge_live *live;
 	size_t live_count, live_cap;
-	uint32_t free_live;                   /* first unused item of `live`, + 1; 0: none */
-	struct gauge_owner *owners, *at_peak; /* at_peak: as `owners` at the peak */
-	size_t owner_count, owner_cap, peak_cap, at_peak_count;
-	uint32_t *owner_of_name; /* index + 1 */
-	size_t name_cap;
-	bool rising; /* since the last fall: the peak is new and its owners not kept */
+	uint32_t free_live; /* first unused item of `live`, + 1; 0: none */
+	struct gauge_owner *owners;
+	size_t owner_count, owner_cap;
+	struct map owner_of; /* by path and name: its place in `owners` */
+	uint64_t peaks;      /* whose owners were kept */
+	size_t row;          /* 1 + the step row of the last level; 0: before the first */
+	bool rising;         /* since the last fall: the peak is new and its owners not kept */
 	/* curve: the highest level in each of equal intervals from first_ns on */
 	uint64_t curve_ns; /* width of an interval; 0: no curve is wanted */
 	uint64_t curve[GAUGE_CURVE];
@@ -67,12 +77,37 @@ struct gauge_at { /* of a level */
 };
 
 void gauge_release(struct gauge *g);
+/* What follows is in that step. */
+void gauge_enter(struct gauge *g, const struct gauge_at *at);
 /* A level at an instant. */
 enum status gauge_put(struct gauge *g, uint64_t bytes, const struct gauge_at *at,
 		      struct error *err);
 /* A range of the program took memory, or gave it back; before the level that follows from it. */
-enum status gauge_take(struct gauge *g, uint64_t address, uint64_t bytes, uint32_t owner,
-		       struct error *err);
+struct gauge_owned {
+	uint64_t at_peak;
+	uint64_t first, last; /* when the second step began, and the last; of two or more */
+};
+enum status gauge_take(struct gauge *g, uint64_t address, uint64_t bytes, uint32_t path,
+		       uint32_t name, struct error *err);
 void gauge_give(struct gauge *g, uint64_t address);
+/* After gauge_end(). */
+struct gauge_owned gauge_owned(const struct gauge *g, const struct gauge_owner *o);
 /* No more comes: steps up to `step_count` have the last level. */
 enum status gauge_end(struct gauge *g, size_t step_count, struct error *err);
+
+/* ---- memory_owners.c: the rows of who took it ---- */
+
+#define MEMORY_KEYS(X)                                                                             \
+	X(MEM_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                       \
+	  "the device's number; null: the host")                                                   \
+	X(MEM_WHAT, "what", "of", TEXT, KEY,                                                       \
+	  "allocator: a framework's; cuda, pinned: taken from CUDA; in_use: sampled")
+enum { MEMORY_KEYS(COLUMN_PLACE) };
+#define MEMORY_TABLE(list) COLUMNS(RANK_COLUMNS, MEMORY_KEYS(COLUMN_ROW) list(COLUMN_ROW))
+enum { MEMORY_OWNER_KEYS = MEM_WHAT + 4 }; /* and those of the peak, which is in keys, and a text */
+extern const struct table_type table_memory_peaks; /* of memory.c */
+extern const struct table_type table_memory_owners, table_memory_paths;
+/* After gauge_end(), once.  `is_known`: the owner of the rest is none; else nobody knows of it. */
+enum status memory_owners_end(struct accumulator *f, struct gauge *g, uint32_t process,
+			      bool is_known, union value *keys, struct error *err);
+void memory_owners_finish(struct tables *all);

@@ -16,16 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAK_STEPS = 20, OWNERS_SHOWN = 16, GAUGES_MAX = 4096 };
+enum { LEAK_STEPS = 20, GAUGES_MAX = 4096 };
 
-#define MEMORY_KEYS(X)                                                                             \
-	X(MEM_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                       \
-	  "the device's number; null: the host")                                                   \
-	X(MEM_WHAT, "what", "of", TEXT, KEY,                                                       \
-	  "allocator: a framework's; cuda, pinned: taken from CUDA; in_use: sampled")
-#define MEMORY_TABLE(list) COLUMNS(RANK_COLUMNS, MEMORY_KEYS(COLUMN_ROW) list(COLUMN_ROW))
 #define MEMORY_COLUMNS(X)                                                                          \
-	X(MEM_ABSOLUTE, "absolute", NULL, BOOL, MIN,                                               \
+	X(MEM_ABSOLUTE = MEM_WHAT + 1, "absolute", NULL, BOOL, MIN,                                \
 	  "false: counted from the begin of the window; what was there before is not in it")       \
 	X(MEM_SAMPLES, "samples", "samples", U64, SUM, "levels that were seen")                    \
 	X(MEM_PEAK, "peak_bytes", "peak bytes", U64, MAX, "the highest level")                     \
@@ -44,7 +38,7 @@ enum { LEAK_STEPS = 20, OWNERS_SHOWN = 16, GAUGES_MAX = 4096 };
 	  "growth over 3 standard errors and over 1 % of the peak; null: needs 20 steps")          \
 	X(MEM_SPIKES, "spikes", "spikes", U64, DERIVED,                                            \
 	  "steps whose most is over 1.2 times the median step's")
-enum { MEMORY_KEYS(COLUMN_PLACE) MEMORY_COLUMNS(COLUMN_PLACE) };
+enum { MEMORY_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory = {
 	.name = "memory",
 	.under = &table_ranks,
@@ -78,29 +72,13 @@ static const struct table_type table_memory_steps = {
 	X(MPEAK_RESERVED, "reserved_bytes", "reserved bytes", U64, MAX,                            \
 	  "at that instant; null: the allocator did not say")
 enum { MEMORY_PEAK_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_memory_peaks = {
+const struct table_type table_memory_peaks = {
 	.name = "memory_peaks",
 	.member = "peaks",
 	.under = &table_memory,
 	.by = "bytes",
 	.null_texts = "phase",
 	.columns = MEMORY_TABLE(MEMORY_PEAK_COLUMNS),
-};
-
-#define MEMORY_OWNER_COLUMNS(X)                                                                    \
-	X(MOWNER_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")    \
-	X(MOWNER_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                              \
-	X(MOWNER_NAME, "owner", "owner", TEXT, KEY,                                                \
-	  "the innermost range, or functions, that took it; null: taken before the window, or in " \
-	  "none")                                                                                  \
-	X(MOWNER_LIVE, "live_bytes", "live bytes", U64, SUM, "not given back at the peak")
-enum { MEMORY_OWNER_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_memory_owners = {
-	.name = "memory_owners",
-	.member = "owners",
-	.under = &table_memory_peaks,
-	.by = "live_bytes",
-	.columns = MEMORY_TABLE(MEMORY_OWNER_COLUMNS),
 };
 
 #define MEMORY_CURVE_COLUMNS(X)                                                                    \
@@ -220,14 +198,6 @@ static enum what what_of_schema(const struct accumulator *f, uint32_t schema)
 	return what;
 }
 
-/* Who took it: the range that was open, or in a snapshot of memory the functions. */
-static uint32_t owner_of(const struct accumulator *f, const struct event *e)
-{
-	const struct attr *where = trace_find_attr(f->trace, e->schema, "where");
-
-	return where ? (uint32_t)where->bits : trace_owner(f->trace, e->path);
-}
-
 /* ---- levels ----------------------------------------------------------------------------- */
 
 static bool total_take(const struct accumulator *f, const struct event *e, enum total which,
@@ -293,13 +263,18 @@ static enum status put_pool(struct accumulator *f, const struct event *e, struct
 {
 	struct gauge_at at = at_of(f, e, p->process);
 	struct gauge *g = &p->gauge;
+	/* of a snapshot of memory: the functions that took it */
+	const struct attr *where = trace_find_attr(f->trace, e->schema, "where");
 	uint64_t bytes;
 
+	gauge_enter(g, &at);
 	if (e->bytes > (uint64_t)1 << 62)
 		return ST_OK;
 	total_take(f, e, TOTAL_RESERVED, &g->reserved_bytes);
 	if (e->kind == KIND_ALLOC && e->address)
-		TRY(gauge_take(g, e->address, e->bytes, owner_of(f, e), err));
+		TRY(gauge_take(g, e->address, e->bytes, where ? 0 : e->path,
+			       where ? (uint32_t)where->bits : trace_owner(f->trace, e->path),
+			       err));
 	else if (e->kind == KIND_FREE)
 		gauge_give(g, e->address);
 	if (total_take(f, e, TOTAL_ALLOCATED, &bytes)) {
@@ -355,33 +330,6 @@ static uint64_t device_total(const struct accumulator *f, const struct place *p)
 	return bytes;
 }
 
-static enum status end_owners(struct accumulator *f, struct place *p, union value *keys,
-			      struct error *err)
-{
-	struct gauge *g = &p->gauge;
-	uint64_t rest = g->peak.bytes;
-	union value *row;
-
-	SORT_BY(g->at_peak, g->at_peak_count, DOWN(struct gauge_owner, bytes),
-		UP(struct gauge_owner, name));
-	for (size_t i = 0; i < g->at_peak_count && i < OWNERS_SHOWN; i++) {
-		const struct gauge_owner *o = &g->at_peak[i];
-
-		if (!o->bytes || !o->name)
-			continue;
-		keys[MOWNER_NAME].text = trace_text(f->trace, o->name, NULL);
-		TRY(acc_row(f, "memory_owners", p->process, keys, &row, err));
-		row[MOWNER_LIVE].u64 += o->bytes;
-		rest -= o->bytes < rest ? o->bytes : rest;
-	}
-	if (!rest || p->what == WHAT_IN_USE)
-		return ST_OK;
-	keys[MOWNER_NAME].text = "";
-	TRY(acc_row(f, "memory_owners", p->process, keys, &row, err));
-	row[MOWNER_LIVE].u64 += rest;
-	return ST_OK;
-}
-
 static enum status end_peak(struct accumulator *f, struct place *p, union value *keys,
 			    struct error *err)
 {
@@ -399,7 +347,7 @@ static enum status end_peak(struct accumulator *f, struct place *p, union value 
 	if (p->what != WHAT_IN_USE)
 		TRY(acc_text(f, "memory_peaks", &row[MPEAK_PHASE],
 			     context_phase(f->context, peak->phase).name, err));
-	return end_owners(f, p, keys, err);
+	return memory_owners_end(f, &p->gauge, p->process, p->what != WHAT_IN_USE, keys, err);
 }
 
 static enum status end_steps(struct accumulator *f, const struct place *p, union value *keys,
@@ -451,7 +399,7 @@ static enum status end_curve(struct accumulator *f, const struct place *p, union
 
 static enum status end_place(struct accumulator *f, struct place *p, struct error *err)
 {
-	union value keys[MOWNER_NAME + 1], *row;
+	union value keys[MEMORY_OWNER_KEYS], *row;
 	uint64_t total_bytes = device_total(f, p);
 
 	if (!p->gauge.samples)
@@ -548,6 +496,7 @@ static enum status memory_finish(struct tables *all, struct error *err)
 			null_if_nothing(&table_at(peaks, peak)[MPEAK_RESERVED]);
 		}
 	}
+	memory_owners_finish(all);
 	return ST_OK;
 }
 
@@ -555,7 +504,7 @@ const struct report_type report_memory = {
 	.name = "memory",
 	.help = "peak of each memory and who owned it, steps, growth",
 	.tables = TABLES(&table_memory, &table_memory_steps, &table_memory_peaks,
-			 &table_memory_owners, &table_memory_curves),
+			 &table_memory_owners, &table_memory_paths, &table_memory_curves),
 	.state_size = sizeof(struct memory),
 	.owned = OWNED(offsetof(struct memory, places), offsetof(struct memory, step_row),
 		       offsetof(struct memory, kind_of_schema)),

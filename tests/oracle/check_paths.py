@@ -22,6 +22,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import check_memory     # noqa: E402
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 RANGES = ("cpu_op", "Operator", "user_annotation", "python_function")
 WORK = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
@@ -39,10 +43,10 @@ class Job:
 
     def __init__(self, seed, start=10**6):
         self.rng, self.now, self.events = random.Random(seed), start, []
-        self.correlation, self.number, self.nodes = 0, 100, []
+        self.correlation, self.number, self.nodes, self.live = 0, 100, [], {}
         self.blocks = self.rng.randint(1, 3)
         self.recomputes = self.rng.random() < 0.6
-        for step in range(self.rng.randint(1, 3)):
+        for step in range(self.rng.randint(1, 5)):
             begin = self.now
             self.step()
             self.put(f"ProfilerStep#{step + 4}", "user_annotation", 11, begin)
@@ -66,11 +70,18 @@ class Job:
                             "args": {"correlation": self.correlation, "device": 0, "stream": 7}})
 
     def memory(self, tid):
+        """Something is taken, or half as often what was taken longest ago or anything is given back."""
+        self.pause()
+        address, size = self.rng.getrandbits(40), self.rng.randint(1, 9) * 512
+        if self.live and self.rng.random() < 0.33:
+            address = self.rng.choice((min(self.live), next(iter(self.live))))
+            size = -self.live.pop(address)
+        else:
+            self.live[address] = size
         self.events.append({"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event",
                             "pid": 5, "tid": tid, "ts": self.now / 1000,
-                            "args": {"Device Type": 1, "Device Id": 0, "Addr": self.rng.getrandbits(40),
-                                     "Bytes": self.rng.randint(1, 9) * 512,
-                                     "Total Allocated": 10**6}})
+                            "args": {"Device Type": 1, "Device Id": 0, "Addr": address, "Bytes": size,
+                                     "Total Allocated": sum(self.live.values())}})
 
     def operator(self, name, tid, inner=0, **args):
         self.pause()
@@ -324,8 +335,9 @@ class Checks:
             self.expect(have == wanted, f"{label} {key}: {have} in all, not {wanted}")
 
     def compare(self, path, events):
-        rank = self.report(path)[0]
-        found, wanted = self.nodes(rank, path), Tree(events).nodes
+        rank, tree = self.report(path)[0], Tree(events)
+        found, wanted = self.nodes(rank, path), tree.nodes
+        self.compare_memory(path, events, tree)
         self.wholes(rank, events, path)
         for node, row in wanted.items():
             have = found.get(node, dict.fromkeys(MEASURES, 0))
@@ -345,6 +357,40 @@ class Checks:
             for key, value in row.items():
                 have = rows.get(name, {}).get(key)
                 self.expect(have == value, f"{path} module {name} {key}: {have}, not {value}")
+
+    def compare_memory(self, path, events, tree):
+        """Who took what is live at the peak and what the steps leave behind, by path."""
+        rows = sorted((ns(event["ts"]), event) for event in events if event["name"] == "[memory]")
+        begins = sorted(ns(event["ts"]) for event in events if event["name"].startswith("ProfilerStep#"))
+        gauge, live_at = check_memory.Gauge(), {}
+        for at, event in rows:
+            args = event["args"]
+            for begin in (begins[1], begins[-1]) if len(begins) > 2 else ():
+                if at >= begin and begin not in live_at:
+                    live_at[begin] = dict(gauge.live)
+            gauge.put(at, args["Bytes"], args["Addr"], args["Total Allocated"],
+                      lambda tid=event["tid"], at=at: tree.path(tid, at))
+        gauge.fall()
+        done = subprocess.run([self.tool, path, "-r", "memory", "-f", "json", "-q"], stdout=subprocess.PIPE, check=True)
+        found = {row["path"]: row for row in json.loads(done.stdout)["ranks"][0]["memory"][0]["peaks"][0]["paths"]}
+        wanted = collections.defaultdict(lambda: [0, 0, 0])
+        moments = [gauge.owners] + [collections.Counter() for _ in range(2)]
+        for place, begin in enumerate((begins[1], begins[-1]) if len(begins) > 2 else ()):
+            for owner, size in live_at.get(begin, gauge.live).values():
+                moments[place + 1][owner] += size
+        for place, moment in enumerate(moments):
+            for owner, size in moment.items():
+                wanted[";".join(name or f"({kind})" for name, kind in owner) or "(no range)"][place] += size
+        for name, row in found.items():
+            have = [row["live_bytes"], row["second_step_bytes"], row["last_step_bytes"]]
+            self.expect(have == wanted[name], f"{path} memory of {name}: {have}, not {wanted[name]}")
+            per_step = (have[2] - have[1]) / (len(begins) - 2) if len(begins) > 2 else None
+            self.expect(row["growth_bytes_per_step"] == per_step or
+                        abs(row["growth_bytes_per_step"] - per_step) < 1e-6, f"{path} growth of {name}: {row}")
+        left = [name for name, row in wanted.items() if row[0] and name not in found]
+        least = min((row["live_bytes"] for row in found.values() if row["live_bytes"]), default=0)
+        self.expect(not left or (len(found) >= 32 and max(wanted[name][0] for name in left) <= least),
+                    f"{path}: {len(left)} paths with memory are left out")
 
     def compare_places(self, path, nodes):
         """The place with most time of elementwise kernels, and its share."""
@@ -483,7 +529,7 @@ def compare_arguments(checks, binaries, folder, path, events):
             wanted[node[-1][0], " > ".join(frames[:-1])] += row["calls"]
     wanted.update(("[memory]", " > ".join(name or f"({kind})" for name, kind in
                                           tree.path(event["tid"], ns(event["ts"]))))
-                  for event in events if event["name"] == "[memory]"
+                  for event in events if event["name"] == "[memory]" and event["args"]["Bytes"] > 0
                   and tree.path(event["tid"], ns(event["ts"])))
     checks.expect(found == wanted, f"{path}: {(found - wanted, wanted - found)}")
     with open(perfetto, "rb") as file:

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who took memory (DEFINITIONS.md 8): what is live at a peak by the name of its owner and by call
+ * path, and by call path what the steps have left behind.
+ */
+#include "analyze/report/gauge.h"
+
+#include "convert/stage/path_sums.h"
+#include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { OWNERS_SHOWN = 16, PATHS_SHOWN = 32 /* by each of the two */ };
+
+#define MEMORY_OWNER_COLUMNS(X)                                                                    \
+	X(MOWNER_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")    \
+	X(MOWNER_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                              \
+	X(MOWNER_NAME, "owner", "owner", TEXT, KEY,                                                \
+	  "the innermost range, or functions, that took it; null: taken before the window, or in " \
+	  "none")                                                                                  \
+	X(MOWNER_LIVE, "live_bytes", "live bytes", U64, SUM, "not given back at the peak")
+enum { MEMORY_OWNER_COLUMNS(COLUMN_PLACE) };
+const struct table_type table_memory_owners = {
+	.name = "memory_owners",
+	.member = "owners",
+	.under = &table_memory_peaks,
+	.by = "live_bytes",
+	.columns = MEMORY_TABLE(MEMORY_OWNER_COLUMNS),
+};
+
+#define MEMORY_PATH_COLUMNS(X)                                                                     \
+	X(MPATH_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")     \
+	X(MPATH_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                               \
+	X(MPATH_PATH, "path", "path", TEXT, KEY,                                                   \
+	  "where it was taken, as in `stacks`; in a snapshot of memory, functions")                \
+	X(MPATH_LIVE, "live_bytes", "live bytes", U64, SUM, "not given back at the peak")          \
+	X(MPATH_FIRST, "second_step_bytes", NULL, U64, SUM,                                        \
+	  "not given back when the second step began, of three steps or more")                     \
+	X(MPATH_LAST, "last_step_bytes", NULL, U64, SUM, "the same when the last began")           \
+	X(MPATH_STEPS, "steps", NULL, U64, MAX, "from the one to the other; 0: there are none")    \
+	X(MPATH_GROWTH, "growth_bytes_per_step", "growth a step", F64, DERIVED,                    \
+	  "how much more the last of these is, / steps")
+enum { MEMORY_PATH_COLUMNS(COLUMN_PLACE) };
+const struct table_type table_memory_paths = {
+	.name = "memory_paths",
+	.member = "paths",
+	.under = &table_memory_peaks,
+	.by = "live_bytes",
+	.columns = MEMORY_TABLE(MEMORY_PATH_COLUMNS),
+};
+
+struct path_bytes {
+	size_t owner;
+	struct gauge_owned owned;
+	uint64_t grown;
+	bool is_shown;
+};
+
+static enum status end_path(struct accumulator *f, const struct gauge *g, uint32_t process,
+			    const struct path_bytes *one, struct buf *text, union value *keys,
+			    struct error *err)
+{
+	const struct gauge_owner *o = &g->owners[one->owner];
+	union value *row;
+
+	buf_clear(text);
+	if (o->path)
+		path_put_text(f->trace, o->path, 0, text);
+	else
+		buf_put_text(text, trace_text(f->trace, o->name, NULL));
+	if (!text->len)
+		buf_put_text(text, "(no range)");
+	keys[MPATH_PATH].text = buf_text(text);
+	TRY(buf_status(text, err));
+	TRY(acc_row(f, "memory_paths", process, keys, &row, err));
+	row[MPATH_LIVE].u64 += one->owned.at_peak;
+	if (g->step_count < 3 || f->steps[process].is_inferred)
+		return ST_OK;
+	row[MPATH_FIRST].u64 += one->owned.first;
+	row[MPATH_LAST].u64 += one->owned.last;
+	row[MPATH_STEPS].u64 = g->step_count - 2;
+	return ST_OK;
+}
+
+/* Paths that held most at the peak, and those that grew most. */
+static enum status end_paths(struct accumulator *f, const struct gauge *g, uint32_t process,
+			     union value *keys, struct error *err)
+{
+	const struct sort_key *const orders[] = {
+		SORT_KEYS(DOWN(struct path_bytes, owned.at_peak), UP(struct path_bytes, owner)),
+		SORT_KEYS(DOWN(struct path_bytes, grown), UP(struct path_bytes, owner)),
+	};
+	struct path_bytes *all;
+	struct buf text;
+
+	TRY(vec_new(&all, g->owner_count + 1, err));
+	for (size_t i = 0; i < g->owner_count; i++) {
+		struct gauge_owned o = gauge_owned(g, &g->owners[i]);
+
+		all[i] =
+			(struct path_bytes){ i, o, o.last > o.first ? o.last - o.first : 0, false };
+	}
+	for (int k = 0; k < 2; k++) {
+		sort_rows(all, g->owner_count, sizeof(*all), orders[k]);
+		for (size_t i = 0; i < g->owner_count && i < PATHS_SHOWN; i++)
+			all[i].is_shown |= (k ? all[i].grown : all[i].owned.at_peak) > 0;
+	}
+	enum status status = ST_OK;
+	buf_init(&text, (size_t)1 << 20);
+	for (size_t i = 0; i < g->owner_count && status == ST_OK; i++)
+		if (all[i].is_shown)
+			status = end_path(f, g, process, &all[i], &text, keys, err);
+	buf_release(&text);
+	free(all);
+	return status;
+}
+
+enum status memory_owners_end(struct accumulator *f, struct gauge *g, uint32_t process,
+			      bool is_known, union value *keys, struct error *err)
+{
+	uint64_t rest = g->peak.bytes;
+	size_t count = 0;
+	union value *row;
+
+	TRY(end_paths(f, g, process, keys, err));
+	for (size_t i = 0; i < g->owner_count; i++)
+		g->owners[i].bytes = gauge_owned(g, &g->owners[i]).at_peak;
+	SORT_BY(g->owners, g->owner_count, UP(struct gauge_owner, name));
+	for (size_t i = 0; i < g->owner_count; i++)
+		if (count && g->owners[count - 1].name == g->owners[i].name)
+			g->owners[count - 1].bytes += g->owners[i].bytes;
+		else
+			g->owners[count++] = g->owners[i];
+	SORT_BY(g->owners, count, DOWN(struct gauge_owner, bytes), UP(struct gauge_owner, name));
+	for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
+		const struct gauge_owner *o = &g->owners[i];
+
+		if (!o->bytes || !o->name)
+			continue;
+		keys[MOWNER_NAME].text = trace_text(f->trace, o->name, NULL);
+		TRY(acc_row(f, "memory_owners", process, keys, &row, err));
+		row[MOWNER_LIVE].u64 += o->bytes;
+		rest -= o->bytes < rest ? o->bytes : rest;
+	}
+	if (!rest || !is_known)
+		return ST_OK;
+	keys[MOWNER_NAME].text = "";
+	TRY(acc_row(f, "memory_owners", process, keys, &row, err));
+	row[MOWNER_LIVE].u64 += rest;
+	return ST_OK;
+}
+
+void memory_owners_finish(struct tables *all)
+{
+	union value *row;
+
+	for (size_t i = 0; (row = table_at(tables_find(all, "memory_paths"), i)); i++) {
+		double grown = (double)row[MPATH_LAST].u64 - (double)row[MPATH_FIRST].u64;
+
+		row[MPATH_GROWTH].f64 =
+			row[MPATH_STEPS].u64 ? grown / (double)row[MPATH_STEPS].u64 : NAN;
+	}
+}
