@@ -130,6 +130,74 @@ def check_report(tool, path, export):
     yield verdict("the report's copies", got == dict(want), f"{got} but {dict(want)}")
 
 
+def projected(export):
+    """What nvtx_gpu_proj_sum of nsys is defined as, in each process: of each range the time from the
+    begin of the first work that a call in it began to the end of the last. By name: ranges, their
+    lengths, work, its length, that time; and all work by the names around its call."""
+    calls, ranges = collections.defaultdict(list), collections.defaultdict(list)
+    works = collections.defaultdict(list)
+    for kind in ("KERNEL", "MEMCPY", "MEMSET"):
+        for pid, correlation, begin, end in export.execute(
+                f"SELECT globalPid >> 24, correlationId, start, end FROM {CUPTI}{kind}"):
+            works[pid, correlation].append((begin, end))
+    for thread, correlation, begin in export.execute(
+            f"SELECT globalTid, correlationId, start FROM {CUPTI}RUNTIME ORDER BY start, end DESC"):
+        if (thread >> 24, correlation) in works:    # of a call in a call the outer one
+            calls[thread].append((begin, works.pop((thread >> 24, correlation))))
+    for thread, begin, end, name in export.execute(
+            "SELECT globalTid, start, end, text FROM NVTX_EVENTS WHERE eventType = 59 AND end > start"):
+        ranges[thread].append((begin, end, name.split(", op_id")[0].split(", seq")[0]))
+    rows, paths = collections.defaultdict(lambda: [0] * 5), collections.Counter()
+    for thread, all_ranges in ranges.items():
+        inside = [[] for _ in all_ranges]
+        for begin, pieces in calls[thread]:
+            around = [place for place, one in enumerate(all_ranges) if one[0] <= begin < one[1]]
+            around.sort(key=lambda place: (all_ranges[place][0], -all_ranges[place][1]))
+            names = tuple(all_ranges[place][2] for place in around)
+            paths[thread >> 24, names] += sum(end - start for start, end in pieces)
+            for place in around:
+                inside[place] += pieces
+        for (begin, end, name), pieces in zip(all_ranges, inside):
+            row = rows[thread >> 24, name]
+            row[0], row[1] = row[0] + 1, row[1] + end - begin
+            row[2], row[3] = row[2] + len(pieces), row[3] + sum(last - first for first, last in pieces)
+            row[4] += max(last for _, last in pieces) - min(first for first, _ in pieces) if pieces else 0
+    return rows, paths
+
+
+def check_ranges(tool, path, export):
+    out = subprocess.run([tool, "-q", path, "-r", "nvtx,stacks", "-f", "json"], check=True,
+                         capture_output=True).stdout
+    rows, paths = projected(export)
+    wanted, found, stacks, launched = set(), set(), collections.Counter(), collections.Counter()
+    for (_, name), row in rows.items():
+        if "::" not in name or not name.split("::")[0].islower():   # those of PyTorch's are operators
+            wanted.add((name, *row))
+    for rank in json.loads(out)["ranks"]:
+        nodes = {row["node"]: row for row in rank["paths"]}
+        for row in rank["nvtx"]:
+            found.add((row["name"], row["calls"], row["host_ns"], row["works"], row["gpu_ns"],
+                       row["projected_ns"]))
+        for row in rank["paths"]:
+            names, at = [], nodes.get(row["above"])
+            while at and at["above"] is not None:
+                names.insert(0, at["name"])
+                at = nodes[at["above"]]
+            if row["class"] == "gpu_work":
+                stacks[tuple(names)] += row["gpu_ns"]
+    for (_, names), length in paths.items():
+        launched[names] += length
+    yield verdict(f"projection of {len(wanted)} NVTX ranges", wanted == found and len(wanted) > 50,
+                  f"{sorted(wanted - found)[:2]} but {sorted(found - wanted)[:2]}")
+    good = [names for names, length in launched.items() if names and stacks[names] == length]
+    yield verdict(f"GPU time below {len(launched)} chains of NVTX ranges",
+                  len(good) == len([names for names in launched if names]) > 20,
+                  str([(n, v, stacks[n]) for n, v in launched.items() if stacks[n] != v][:2]))
+    whole = sum(export.execute(f"SELECT sum(end - start) FROM {CUPTI}{kind}").fetchone()[0]
+                for kind in ("KERNEL", "MEMCPY", "MEMSET"))
+    yield verdict("GPU time of all paths", sum(stacks.values()) == whole, f"{sum(stacks.values())}, not {whole}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", default="build")
@@ -147,6 +215,7 @@ def main():
         results = list(check_sums(export, made))
         made.close()
     results += check_report(f"{args.bin}/tacho-analyze", path, export)
+    results += check_ranges(f"{args.bin}/tacho-analyze", path, export)
     print(f"nsys: {sum(results)} passed, {results.count(False)} failed")
     return not all(results)
 
