@@ -110,14 +110,50 @@ class Table:
                         '"tid": 7, "ts": %d, "dur": 5, "args": {"device": %d, "stream": 7, "correlation": %d}}' %
                         (",\n" if i else "", 10 * i, i + 1, i, 10 * i + 3, i, i + 1))
             f.write("]}")
-        command = [os.path.join(self.bin, "tacho-analyze"), "-q", "-r", "all", "-f", "json", "--memory", str(ceiling),
-                   "-o", "/dev/null", path]
+        self.resident(name, ["tacho-analyze", "-r", "all", "-f", "json"], path, ceiling)
+        os.unlink(path)
+
+    def resident(self, name, command, path, ceiling):
+        """The memory that a tool has at most."""
+        command = [os.path.join(self.bin, command[0]), "-q", "--memory", str(ceiling), "-o", "/dev/null",
+                   *command[1:], path]
         pid = os.posix_spawn(command[0], command, dict(os.environ, TMPDIR=self.scratch))
         _, status, usage = os.wait4(pid, 0)
         good = status == 0 and usage.ru_maxrss << 10 <= ceiling
         self.passed += good
         self.failed += not good
         print(f"{'ok' if good else 'not ok'} - {name}: {usage.ru_maxrss >> 10} MB under {ceiling // MB} MB, exit {status}")
+
+    def many_paths(self, name, each, ceiling):
+        """A program with each * each * each call paths, a tenth of which launch a kernel; nothing of it is lost."""
+        if self.only and self.only not in name:
+            return
+        path, row = os.path.join(self.scratch, "paths.json"), ',\n{"ph": "X", "cat": "%s", "name": "%s%d", "pid": 9, "tid": %d, ' \
+            '"ts": %d, "dur": %d, "args": {"correlation": %d}}'
+        at = work = 0
+        with open(path, "w", encoding="utf-8") as f:
+            f.write('{"schemaVersion": 1, "traceEvents": [{}')
+            for a in range(each):
+                f.write(row % ("cpu_op", "a", a, 9, at, each * each * 3, 0))
+                for b in range(each):
+                    f.write(row % ("user_annotation", "b", b, 9, at, each * 3, 0))
+                    for c in range(each):
+                        f.write(row % ("cpu_op", "c", c, 9, at, 2, 0))
+                        if c % 10 == 0:
+                            work += 1
+                            f.write(row % ("cuda_runtime", "cudaLaunchKernel", c, 9, at, 1, work))
+                            f.write(row % ("kernel", "k", c, 7, at + 1, 5, work))
+                        at += 3
+            f.write("]}")
+        self.resident(f"{name}, all reports", ["tacho-analyze", "-r", "all", "-f", "json"], path, ceiling)
+        for sink in ("folded", "pprof", "perfetto"):
+            self.resident(f"{name}, {sink}", ["tacho-convert", "-t", sink], path, ceiling)
+        done = subprocess.run([os.path.join(self.bin, "tacho-convert"), "-q", "-t", "folded", "-o", "-", path],
+                              stdout=subprocess.PIPE, check=True)
+        found = sum(int(line.rsplit(b" ", 1)[1]) for line in done.stdout.splitlines())
+        self.passed += found == 5000 * work
+        self.failed += found != 5000 * work
+        print(f"{'ok' if found == 5000 * work else 'not ok'} - {name}: {found} ns of GPU work, all are {5000 * work}")
         os.unlink(path)
 
     def recorder(self, name, args, events):
@@ -183,6 +219,7 @@ def main():
         for how in ("json", "tacho"):
             t.row(f"reports of {how}", "tacho-analyze", ["--format", "json"], made(how, REPORTS), "o.report", REPORTS)
         t.many_gpus("4,000 GPUs", 4000, 256 * MB)
+        t.many_paths("1,000,000 call paths", 100, 256 * MB)
         events = a.times * CEILING // RECORD_BYTES
         t.recorder("recording", ["--sample", "none"], events)
         t.recorder("flight recorder", ["--sample", "none", "--ring", "8M", "--save-on", "signal"], events)
