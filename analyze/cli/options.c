@@ -2,7 +2,7 @@
 #include "analyze/cli/internal.h"
 
 #include "analyze/report/hta/hta.h"
-#include "analyze/report/where/averages.h"
+#include "analyze/report/where/where.h"
 #include "analyze/report/report_list.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "analyze/findings/internal.h"
 
 #include "analyze/report/report_list.h"
-#include "analyze/report/where/flame.h"
+#include "analyze/report/where/where.h"
 #include "schemas/base/sort.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/evidence.h"
-#include "analyze/report/where/paths.h"
+#include "analyze/report/where/where.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -103,7 +103,14 @@ enum status gauge_end(struct gauge *g, size_t step_count, struct error *err);
 	X(MEM_WHAT, "what", "of", TEXT, KEY,                                                       \
 	  "allocator: a framework's; cuda, pinned: taken from CUDA; in_use: sampled")
 enum { MEMORY_KEYS(COLUMN_PLACE) };
-#define MEMORY_TABLE(list) COLUMNS(RANK_COLUMNS, MEMORY_KEYS(COLUMN_ROW) list(COLUMN_ROW))
+#define MEMORY_TABLE(id, above, LIST, ...)                                                         \
+	const struct table_type table_##id = {                                                     \
+		.name = #id,                                                                       \
+		.under = above,                                                                    \
+		.columns = COLUMNS(RANK_COLUMNS, MEMORY_KEYS(COLUMN_ROW) LIST(COLUMN_ROW)),        \
+		__VA_ARGS__                                                                        \
+	};                                                                                         \
+	enum { LIST(COLUMN_PLACE) }
 enum { MEMORY_OWNER_KEYS = MEM_WHAT + 4 }; /* and those of the peak, which is in keys, and a text */
 extern const struct table_type table_memory_peaks; /* of memory.c */
 extern const struct table_type table_memory_owners, table_memory_paths;

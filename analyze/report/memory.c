@@ -38,13 +38,7 @@ enum { LEAK_STEPS = 20, GAUGES_MAX = 4096 };
 	  "growth over 3 standard errors and over 1 % of the peak; null: needs 20 steps")          \
 	X(MEM_SPIKES, "spikes", "spikes", U64, DERIVED,                                            \
 	  "steps whose most is over 1.2 times the median step's")
-enum { MEMORY_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_memory = {
-	.name = "memory",
-	.under = &table_ranks,
-	.null_texts = "peak_phase",
-	.columns = MEMORY_TABLE(MEMORY_COLUMNS),
-};
+static MEMORY_TABLE(memory, &table_ranks, MEMORY_COLUMNS, .null_texts = "peak_phase");
 
 #define MEMORY_STEP_COLUMNS(X)                                                                     \
 	X(MSTEP_NUMBER = MEM_WHAT + 1, "step", "step", U64, KEY, "its number")                     \
@@ -55,14 +49,8 @@ static const struct table_type table_memory = {
 	  "complete and not settling: growth is taken of it")                                      \
 	X(MSTEP_STEPS, "steps", NULL, U64, SUM,                                                    \
 	  "from this one on that the row is of: more than one in a long run")
-enum { MEMORY_STEP_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_memory_steps = {
-	.name = "memory_steps",
-	.member = "steps",
-	.under = &table_memory,
-	.since = "begin_ns",
-	.columns = MEMORY_TABLE(MEMORY_STEP_COLUMNS),
-};
+static MEMORY_TABLE(memory_steps, &table_memory, MEMORY_STEP_COLUMNS, .member = "steps",
+		    .since = "begin_ns");
 
 #define MEMORY_PEAK_COLUMNS(X)                                                                     \
 	X(MPEAK_BYTES = MEM_WHAT + 1, "bytes", "bytes", U64, KEY, "the highest level of an input") \
@@ -71,30 +59,16 @@ static const struct table_type table_memory_steps = {
 	X(MPEAK_PHASE, "phase", "phase", TEXT, MAX, "in which")                                    \
 	X(MPEAK_RESERVED, "reserved_bytes", "reserved bytes", U64, MAX,                            \
 	  "at that instant; null: the allocator did not say")
-enum { MEMORY_PEAK_COLUMNS(COLUMN_PLACE) };
-const struct table_type table_memory_peaks = {
-	.name = "memory_peaks",
-	.member = "peaks",
-	.under = &table_memory,
-	.by = "bytes",
-	.null_texts = "phase",
-	.columns = MEMORY_TABLE(MEMORY_PEAK_COLUMNS),
-};
+MEMORY_TABLE(memory_peaks, &table_memory, MEMORY_PEAK_COLUMNS, .member = "peaks", .by = "bytes",
+	     .null_texts = "phase");
 
 #define MEMORY_CURVE_COLUMNS(X)                                                                    \
 	X(MCURVE_BEGIN = MEM_WHAT + 1, "begin_ns", NULL, U64, KEY,                                 \
 	  "of the first part of the curve")                                                        \
 	X(MCURVE_WIDTH, "width_ns", NULL, U64, MAX, "of a part of the curve")                      \
 	X(MCURVE_POINTS, "points", NULL, TEXT, MAX, "the most of each, bytes")
-enum { MEMORY_CURVE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_memory_curves = {
-	.name = "memory_curves",
-	.member = "curves",
-	.under = &table_memory,
-	.nest = NEST_NEVER,
-	.is_picture = true,
-	.columns = MEMORY_TABLE(MEMORY_CURVE_COLUMNS),
-};
+static MEMORY_TABLE(memory_curves, &table_memory, MEMORY_CURVE_COLUMNS, .member = "curves",
+		    .nest = NEST_NEVER, .is_picture = true);
 
 static const char *const whats[] = { "allocator", "cuda", "pinned", "in_use" };
 enum what { WHAT_ALLOCATOR, WHAT_CUDA, WHAT_PINNED, WHAT_IN_USE, WHATS };

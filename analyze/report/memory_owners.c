@@ -21,14 +21,8 @@ enum { OWNERS_SHOWN = 16, PATHS_SHOWN = 32 /* by each of the two */ };
 	  "the innermost range, or functions, that took it; null: taken before the window, or in " \
 	  "none")                                                                                  \
 	X(MOWNER_LIVE, "live_bytes", "live bytes", U64, SUM, "not given back at the peak")
-enum { MEMORY_OWNER_COLUMNS(COLUMN_PLACE) };
-const struct table_type table_memory_owners = {
-	.name = "memory_owners",
-	.member = "owners",
-	.under = &table_memory_peaks,
-	.by = "live_bytes",
-	.columns = MEMORY_TABLE(MEMORY_OWNER_COLUMNS),
-};
+MEMORY_TABLE(memory_owners, &table_memory_peaks, MEMORY_OWNER_COLUMNS, .member = "owners",
+	     .by = "live_bytes");
 
 #define MEMORY_PATH_COLUMNS(X)                                                                     \
 	X(MPATH_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")     \
@@ -42,14 +36,8 @@ const struct table_type table_memory_owners = {
 	X(MPATH_STEPS, "steps", NULL, U64, MAX, "from the one to the other; 0: there are none")    \
 	X(MPATH_GROWTH, "growth_bytes_per_step", "growth a step", F64, DERIVED,                    \
 	  "how much more the last of these is, / steps")
-enum { MEMORY_PATH_COLUMNS(COLUMN_PLACE) };
-const struct table_type table_memory_paths = {
-	.name = "memory_paths",
-	.member = "paths",
-	.under = &table_memory_peaks,
-	.by = "live_bytes",
-	.columns = MEMORY_TABLE(MEMORY_PATH_COLUMNS),
-};
+MEMORY_TABLE(memory_paths, &table_memory_peaks, MEMORY_PATH_COLUMNS, .member = "paths",
+	     .by = "live_bytes");
 
 struct path_bytes {
 	size_t owner;

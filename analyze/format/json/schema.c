@@ -4,7 +4,7 @@
  * is this output, and a test holds both against each other.
  */
 #include "analyze/report/hta/hta.h"
-#include "analyze/report/where/averages.h"
+#include "analyze/report/where/where.h"
 #include "analyze/format/format.h"
 #include "analyze/report/report_list.h"
 #include "schemas/base/json_text.h"

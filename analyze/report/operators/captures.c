@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/operators/captures.h"
 
-#include "analyze/report/where/paths.h"
+#include "analyze/report/where/where.h"
 #include "convert/name/name.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"

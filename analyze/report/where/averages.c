@@ -6,7 +6,7 @@
  * The events of a thread make a tree.  A call that is all that lies in a call of its own name is
  * taken out of it, and what it has inside goes to the outer one.
  */
-#include "analyze/report/where/averages.h"
+#include "analyze/report/where/where.h"
 
 #include "schemas/base/buf.h"
 #include "schemas/base/map.h"
@@ -26,13 +26,7 @@
 	X(AVERAGE_NAME = RANK_KEYS, "name", "Name", TEXT, KEY, "with steps as ProfilerStep*")      \
 	X(AVERAGE_IS_ANNOTATION, "is_user_annotation", NULL, BOOL, KEY, "it is no operator")       \
 	AVERAGE_FIGURES(X, AVERAGE, AVERAGE_IS_ANNOTATION + 1)
-enum { AVERAGE_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_averages = {
-	.name = "key_averages",
-	.under = &table_ranks,
-	.by = "cpu_ns",
-	.columns = COLUMNS(RANK_COLUMNS, AVERAGE_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(key_averages, &table_ranks, AVERAGE_COLUMNS, .by = "cpu_ns");
 
 #define SHAPED_COLUMNS(X)                                                                          \
 	X(SHAPED_NAME = RANK_KEYS, "name", "Name", TEXT, KEY, "with steps as ProfilerStep*")       \
@@ -40,13 +34,7 @@ static const struct table_type table_averages = {
 	X(SHAPED_SHAPES, "shapes", "Input Shapes", TEXT, KEY,                                      \
 	  "JSON; a list of tensors is [], as in PyTorch")                                          \
 	AVERAGE_FIGURES(X, SHAPED, SHAPED_SHAPES + 1)
-enum { SHAPED_COLUMNS(COLUMN_PLACE) };
-static const struct table_type table_shaped = {
-	.name = "key_averages_by_shape",
-	.under = &table_ranks,
-	.by = "cpu_ns",
-	.columns = COLUMNS(RANK_COLUMNS, SHAPED_COLUMNS(COLUMN_ROW)),
-};
+static RANK_TABLE(key_averages_by_shape, &table_ranks, SHAPED_COLUMNS, .by = "cpu_ns");
 
 struct average_row {
 	uint32_t process, name, schema;
@@ -282,7 +270,8 @@ static enum status averages_finish(struct tables *all, struct error *err)
 
 #define AVERAGES(which, about)                                                                     \
 	{                                                                                          \
-		.name = which, .help = about, .tables = TABLES(&table_averages, &table_shaped),    \
+		.name = which, .help = about,                                                      \
+		.tables = TABLES(&table_key_averages, &table_key_averages_by_shape),               \
 		.state_size = sizeof(struct averages),                                             \
 		.owned = OWNED(offsetof(struct averages, threads),                                 \
 			       offsetof(struct averages, rows), offsetof(struct averages, names),  \

@@ -5,7 +5,7 @@
  * Frames of the framework's own Python and what is short beside the whole are left out: what is in
  * them stands directly below the frame around them.
  */
-#include "analyze/report/where/flame.h"
+#include "analyze/report/where/where.h"
 
 #include "schemas/base/map.h"
 #include "schemas/base/vec.h"

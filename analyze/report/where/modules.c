@@ -4,7 +4,7 @@
  * forward, its backward and its recomputation.  What ran inside of a module counts for it and for
  * all modules around it.
  */
-#include "analyze/report/where/paths.h"
+#include "analyze/report/where/where.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
@@ -32,17 +32,11 @@
 	  "when it was first called, since 1970; null: it was captured only")
 static RANK_TABLE(modules, &table_ranks, MODULE_COLUMNS, .since = "first_ns");
 
-struct module { /* of one process */
-	const char *name;
-	uint32_t above; /* the module around it; 0: none */
-	uint32_t process;
-	uint64_t gpu_ns[3], gpu_self_ns, idle_ns, bytes, calls, first_ns; /* gpu: enum path_pass */
-	int64_t host_ns;
-};
-struct module_list {
-	struct module *items; /* from 1 on, those around a module before it */
-	size_t count, cap;
-	uint32_t *of; /* by node: the innermost module that it is in */
+struct module {                 /* by node */
+	const char *name;       /* NULL: the node is no module */
+	union value *row;       /* of a module of a rank that was asked for, else NULL */
+	uint32_t inner, around; /* the module that it is in or is; of a module: the one around it */
+	bool has_begun;
 };
 
 /* Of a process with PyTorch's modules no other range is one. */
@@ -57,149 +51,85 @@ static const char *module_name(const struct trace *t, const struct path_node *no
 	return trace_text(t, node->name, NULL);
 }
 
-/* A module that runs again stands behind a mark and itself. */
-static uint32_t module_above(const struct accumulator *f, const uint32_t *of,
-			     const struct path_node *node, const char *name,
-			     const struct module *all)
+static enum status module_enter(struct accumulator *f, struct module *all, uint32_t at,
+				uint32_t process, bool has_modules, struct buf *path,
+				struct error *err)
 {
-	uint32_t above = of[node->parent];
-	const struct path_node *mark = trace_get_path(f->trace, node->parent);
+	const struct path_node *node = trace_get_path(f->trace, at);
+	const char *name = module_name(f->trace, node, has_modules);
+	uint32_t around = all[node->parent].inner;
+	union value keys[MODULE_CALLS];
 
-	if (mark->class == PATH_RECOMPUTE && above && !strcmp(all[above].name, name))
-		return all[above].above;
-	return above;
-}
-
-static enum status modules_find(struct accumulator *f, const uint32_t *processes,
-				struct module_list *l, struct error *err)
-{
-	uint32_t count = paths_count(f);
-	bool *has_modules = calloc((size_t)trace_count(f->trace, TRACE_PROCESSES) + 1, 1);
-
-	l->of = calloc(count, sizeof(*l->of));
-	if (!has_modules || !l->of) {
-		free(has_modules);
-		return fail_memory(err);
-	}
-	for (uint32_t i = 1; i < count; i++)
-		has_modules[processes[i]] |=
-			path_module(f->trace, trace_get_path(f->trace, i)) != NULL;
-	enum status status = ST_OK;
-	l->count = 1;
-	for (uint32_t i = 1; i < count && status == ST_OK; i++) {
-		const struct path_node *node = trace_get_path(f->trace, i);
-		const char *name = module_name(f->trace, node, has_modules[processes[i]]);
-
-		l->of[i] = l->of[node->parent];
-		if (!name)
-			continue;
-		status = vec_reserve(&l->items, &l->cap, l->count + 1, err);
-		if (status != ST_OK)
-			break;
-		l->items[l->count] = (struct module){
-			.name = name,
-			.process = processes[i],
-			.above = module_above(f, l->of, node, name, l->items),
-		};
-		l->of[i] = (uint32_t)l->count++;
-	}
-	free(has_modules);
-	return status;
-}
-
-static void module_add(struct module *to, const struct module *from)
-{
-	for (int i = 0; i < 3; i++)
-		to->gpu_ns[i] += from->gpu_ns[i];
-	to->host_ns += from->host_ns;
-	to->idle_ns += from->idle_ns;
-	to->bytes += from->bytes;
-}
-
-static enum status put_path(const struct module_list *l, uint32_t module, struct buf *out)
-{
-	if (l->items[module].above) {
-		put_path(l, l->items[module].above, out);
-		buf_put_byte(out, '/');
-	}
-	buf_put_text(out, l->items[module].name);
-	return ST_OK;
-}
-
-static enum status end_module(struct accumulator *f, const struct module_list *l, uint32_t at,
-			      struct buf *path, struct error *err)
-{
-	const struct module *m = &l->items[at];
-	union value keys[MODULE_CALLS], *row;
-
-	if (!acc_wants(f, m->process))
+	all[at].inner = around;
+	if (!name)
+		return ST_OK;
+	/* A module that runs again stands behind a mark and itself. */
+	if (trace_get_path(f->trace, node->parent)->class == PATH_RECOMPUTE && around &&
+	    !strcmp(all[around].name, name))
+		around = all[around].around;
+	all[at] = (struct module){ .name = name, .inner = at, .around = around };
+	if (!acc_wants(f, process))
 		return ST_OK;
 	buf_clear(path);
-	put_path(l, at, path);
-	buf_put_byte(path, '\0');
+	if (around) {
+		buf_put_text(path, all[around].row[MODULE_PATH].text);
+		buf_put_byte(path, '/');
+	}
+	buf_put_text(path, name);
+	keys[MODULE_PATH].text = buf_text(path);
 	TRY(buf_status(path, err));
-	keys[MODULE_PATH].text = (const char *)path->data;
-	TRY(acc_row(f, "modules", m->process, keys, &row, err));
-	row[MODULE_CALLS].u64 += m->calls;
-	row[MODULE_FORWARD].u64 += m->gpu_ns[PASS_FORWARD];
-	row[MODULE_BACKWARD].u64 += m->gpu_ns[PASS_BACKWARD];
-	row[MODULE_RECOMPUTE].u64 += m->gpu_ns[PASS_RECOMPUTE];
-	row[MODULE_HOST].u64 += m->host_ns > 0 ? (uint64_t)m->host_ns : 0;
-	row[MODULE_IDLE].u64 += m->idle_ns;
-	row[MODULE_BYTES].u64 += m->bytes;
-	row[MODULE_SELF].u64 += m->gpu_self_ns;
-	if (m->first_ns && m->first_ns < row[MODULE_FIRST].u64)
-		row[MODULE_FIRST].u64 = m->first_ns;
-	return ST_OK;
+	return acc_row(f, "modules", process, keys, &all[at].row, err);
 }
 
-static enum status modules_sum(struct accumulator *f, struct module_list *l, struct error *err)
+/* What is at a node, to its module and those around it.  A scope without a range begins with its
+ * first work. */
+static void module_add(struct accumulator *f, struct module *all, uint32_t at)
 {
-	const struct path_sums *sums = f->state;
-	uint32_t count = paths_count(f);
-	struct buf path;
-	enum status status = ST_OK;
+	struct path_sum sum = paths_at(f->state, at);
+	enum path_pass pass = trace_get_path(f->trace, at)->pass;
+	uint32_t inner = all[at].inner;
+	union value *row = all[inner].row;
 
-	for (uint32_t i = 1; i < count; i++) {
-		const struct path_node *node = trace_get_path(f->trace, i);
-		struct module *m = &l->items[l->of[i]];
-		struct path_sum sum = paths_at(sums, i);
-
-		if (!l->of[i])
-			continue;
-		m->gpu_ns[node->pass] += sum.gpu_ns;
-		m->gpu_self_ns += sum.gpu_ns;
-		m->host_ns += sum.host_ns;
-		m->idle_ns += sum.idle_ns;
-		m->bytes += sum.bytes;
-		if (!m->first_ns) /* of a scope that has no range the first work */
-			m->first_ns = sum.first_ns;
-		if (l->of[i] == l->of[node->parent])
-			continue;
-		m->calls += sum.calls;
-		m->first_ns = sum.first_ns;
+	if (!row)
+		return;
+	row[MODULE_SELF].u64 += sum.gpu_ns;
+	row[MODULE_CALLS].u64 += inner == at ? sum.calls : 0;
+	if (!all[inner].has_begun && sum.first_ns && sum.first_ns < row[MODULE_FIRST].u64)
+		row[MODULE_FIRST].u64 = sum.first_ns;
+	all[inner].has_begun |= sum.first_ns > 0;
+	for (; inner; inner = all[inner].around) {
+		row = all[inner].row;
+		row[MODULE_FORWARD + pass].u64 += sum.gpu_ns;
+		row[MODULE_HOST].u64 += (uint64_t)sum.host_ns; /* of overlaps below 0 */
+		row[MODULE_IDLE].u64 += sum.idle_ns;
+		row[MODULE_BYTES].u64 += sum.bytes;
 	}
-	for (size_t i = l->count; i-- > 1;)
-		if (l->items[i].above)
-			module_add(&l->items[l->items[i].above], &l->items[i]);
-	buf_init(&path, (size_t)1 << 20);
-	for (uint32_t i = 1; i < l->count && status == ST_OK; i++)
-		status = end_module(f, l, i, &path, err);
-	buf_release(&path);
-	return status;
 }
 
 static enum status modules_end(struct accumulator *f, struct error *err)
 {
-	struct module_list l = { 0 };
-	uint32_t *processes = paths_processes(f);
-	enum status status = processes ? modules_find(f, processes, &l, err) : fail_memory(err);
+	uint32_t count = paths_count(f), *processes = paths_processes(f);
+	bool *has_modules = calloc((size_t)trace_count(f->trace, TRACE_PROCESSES) + 1, 1);
+	struct module *all = calloc(count, sizeof(*all));
+	enum status status = processes && has_modules && all ? ST_OK : fail_memory(err);
+	struct buf path;
 
-	if (status == ST_OK && l.items)
-		status = modules_sum(f, &l, err);
+	buf_init(&path, (size_t)1 << 20);
+	for (uint32_t i = 1; i < count && status == ST_OK; i++)
+		has_modules[processes[i]] |=
+			path_module(f->trace, trace_get_path(f->trace, i)) != NULL;
+	for (uint32_t i = 1; i < count && status == ST_OK; i++)
+		status = module_enter(f, all, i, processes[i], has_modules[processes[i]], &path,
+				      err);
+	for (uint32_t i = 1; i < count && status == ST_OK; i++)
+		module_add(f, all, i);
+	for (uint32_t i = 1; i < count && status == ST_OK; i++)
+		if (all[i].row && (int64_t)all[i].row[MODULE_HOST].u64 < 0)
+			all[i].row[MODULE_HOST].u64 = 0;
+	buf_release(&path);
 	free(processes);
-	free(l.items);
-	free(l.of);
+	free(has_modules);
+	free(all);
 	return status;
 }
 

@@ -29,12 +29,9 @@ enum {
 	NONE = UINT32_MAX,
 };
 
-struct nvtx_row { /* by name, of one process */
-	uint64_t calls, host_ns, works, gpu_ns, projected_ns, longest_ns;
-};
 struct nvtx_range {
 	uint64_t begin_ns, end_ns, first_ns, last_ns; /* of its GPU work; last_ns 0: none */
-	uint32_t name;
+	union value *row;                             /* of its name */
 	uint32_t above; /* the range it lies in, by number in the thread; NONE */
 };
 struct nvtx_thread {
@@ -43,33 +40,10 @@ struct nvtx_thread {
 	uint32_t first, innermost; /* innermost: the latest that may still be open; NONE */
 };
 struct nvtx {
-	struct nvtx_row **rows;      /* by process, then by name */
+	struct name_rows rows;
 	struct nvtx_thread *threads; /* by track */
-	size_t thread_count, process_count, name_count;
+	size_t thread_count;
 };
-
-static enum status nvtx_begin(struct accumulator *f, struct error *err)
-{
-	struct nvtx *s = f->state;
-
-	s->thread_count = (size_t)trace_count(f->trace, TRACE_TRACKS) + 1;
-	s->process_count = (size_t)trace_count(f->trace, TRACE_PROCESSES) + 1;
-	s->name_count = (size_t)trace_count(f->trace, TRACE_NAMES) + 1;
-	TRY(vec_new(&s->threads, s->thread_count, err));
-	for (size_t i = 0; i < s->thread_count; i++)
-		s->threads[i].innermost = NONE;
-	return vec_new(&s->rows, s->process_count, err);
-}
-
-/* NULL: of a name or process that no table has. */
-static struct nvtx_row *row_of(struct nvtx *s, uint32_t process, uint32_t name)
-{
-	if (process >= s->process_count || name >= s->name_count)
-		return NULL;
-	if (!s->rows[process])
-		s->rows[process] = calloc(s->name_count, sizeof(**s->rows));
-	return s->rows[process] ? &s->rows[process][name] : NULL;
-}
 
 static struct nvtx_range *range_at(struct nvtx_thread *t, uint32_t number)
 {
@@ -77,45 +51,47 @@ static struct nvtx_range *range_at(struct nvtx_thread *t, uint32_t number)
 }
 
 /* The oldest `count` ranges get no more work. */
-static void ranges_close(struct nvtx *s, struct nvtx_thread *t, uint32_t process, size_t count)
+static void ranges_close(struct nvtx_thread *t, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct nvtx_range *r = &t->ranges[i];
-		struct nvtx_row *row = row_of(s, process, r->name);
 
-		if (!row || !r->last_ns)
+		if (!r->last_ns)
 			continue;
-		row->projected_ns += r->last_ns - r->first_ns;
-		if (row->longest_ns < r->last_ns - r->first_ns)
-			row->longest_ns = r->last_ns - r->first_ns;
+		r->row[NVTX_PROJECTED].u64 += r->last_ns - r->first_ns;
+		cell_raise(&r->row[NVTX_LONGEST], r->last_ns - r->first_ns);
 	}
-	if (!count)
-		return;
-	memmove(t->ranges, t->ranges + count, (t->count - count) * sizeof(*t->ranges));
 	t->count -= count;
+	if (t->count)
+		memmove(t->ranges, t->ranges + count, t->count * sizeof(*t->ranges));
 	t->first += (uint32_t)count;
 }
 
 static enum status put_range(struct accumulator *f, const struct event *e, struct error *err)
 {
 	struct nvtx *s = f->state;
-	struct nvtx_thread *t = &s->threads[e->track < s->thread_count ? e->track : 0];
-	struct nvtx_row *row = row_of(s, acc_process(f, e->track), e->name);
+	union value keys[NVTX_CALLS], **row;
 
-	if (!row)
+	if (!acc_wants(f, acc_process(f, e->track)))
 		return ST_OK;
-	row->calls += !(e->flags & EVENT_BEGAN_EARLIER);
-	row->host_ns += e->end_ns - e->begin_ns;
-	const struct nvtx_range *above = range_at(t, t->innermost);
+	TRY(acc_name_row(f, &s->rows, e, &row, err));
+	keys[NVTX_NAME].text = trace_text(f->trace, e->name, NULL);
+	if (!*row)
+		TRY(acc_row(f, "nvtx", s->rows.process, keys, row, err));
+	(*row)[NVTX_CALLS].u64 += !(e->flags & EVENT_BEGAN_EARLIER);
+	(*row)[NVTX_HOST].u64 += e->end_ns - e->begin_ns;
+	TRY(vec_reserve(&s->threads, &s->thread_count, (size_t)e->track + 1, err));
+	struct nvtx_thread *t = &s->threads[e->track];
+	const struct nvtx_range *above = t->count ? range_at(t, t->innermost) : NULL;
 	while (above && above->end_ns <= e->begin_ns)
 		above = range_at(t, above->above);
 	uint32_t outer = above ? (uint32_t)(above - t->ranges) + t->first : NONE;
 	if (t->count == RANGES_KEPT)
-		ranges_close(s, t, acc_process(f, e->track), RANGES_KEPT / 2);
+		ranges_close(t, RANGES_KEPT / 2);
 	TRY(vec_reserve(&t->ranges, &t->cap, t->count + 1, err));
 	t->innermost = t->first + (uint32_t)t->count;
 	t->ranges[t->count++] = (struct nvtx_range){
-		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .name = e->name, .above = outer
+		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .row = *row, .above = outer
 	};
 	return ST_OK;
 }
@@ -123,7 +99,7 @@ static enum status put_range(struct accumulator *f, const struct event *e, struc
 static bool is_inside(struct nvtx_thread *t, const struct nvtx_range *r)
 {
 	for (const struct nvtx_range *c = range_at(t, r->above); c; c = range_at(t, c->above))
-		if (c->name == r->name)
+		if (c->row == r->row)
 			return true;
 	return false;
 }
@@ -138,9 +114,7 @@ static void put_work(struct accumulator *f, const struct event *e)
 	SEARCH(at, 0, t ? t->count : 0, t->ranges[at].begin_ns <= l->begin_ns);
 	struct nvtx_range *r = at ? &t->ranges[at - 1] : NULL;
 	for (; r; r = range_at(t, r->above)) {
-		struct nvtx_row *row = row_of(s, acc_process(f, l->track), r->name);
-
-		if (r->end_ns <= l->begin_ns || !row)
+		if (r->end_ns <= l->begin_ns)
 			continue;
 		if (!r->last_ns || e->begin_ns < r->first_ns)
 			r->first_ns = e->begin_ns;
@@ -148,8 +122,8 @@ static void put_work(struct accumulator *f, const struct event *e)
 			r->last_ns = e->end_ns;
 		if (is_inside(t, r)) /* the outer one of that name counts it */
 			continue;
-		row->works += !(e->flags & EVENT_BEGAN_EARLIER);
-		row->gpu_ns += e->end_ns - e->begin_ns;
+		r->row[NVTX_WORKS].u64 += !(e->flags & EVENT_BEGAN_EARLIER);
+		r->row[NVTX_GPU].u64 += e->end_ns - e->begin_ns;
 	}
 }
 
@@ -171,28 +145,10 @@ static enum status nvtx_put(struct accumulator *f, const struct sorted_batch *w,
 static enum status nvtx_end(struct accumulator *f, struct error *err)
 {
 	struct nvtx *s = f->state;
-	union value keys[NVTX_CALLS], *at;
 
-	for (uint32_t i = 0; i < s->thread_count; i++)
-		ranges_close(s, &s->threads[i], acc_process(f, i), s->threads[i].count);
-	for (uint32_t process = 0; process < s->process_count; process++) {
-		if (!s->rows[process] || !acc_wants(f, process))
-			continue;
-		for (uint32_t name = 0; name < s->name_count; name++) {
-			const struct nvtx_row *row = &s->rows[process][name];
-
-			if (!row->host_ns)
-				continue;
-			keys[NVTX_NAME].text = trace_text(f->trace, name, NULL);
-			TRY(acc_row(f, "nvtx", process, keys, &at, err));
-			at[NVTX_CALLS].u64 += row->calls;
-			at[NVTX_HOST].u64 += row->host_ns;
-			at[NVTX_WORKS].u64 += row->works;
-			at[NVTX_GPU].u64 += row->gpu_ns;
-			at[NVTX_PROJECTED].u64 += row->projected_ns;
-			cell_raise(&at[NVTX_LONGEST], row->longest_ns);
-		}
-	}
+	(void)err;
+	for (size_t i = 0; i < s->thread_count; i++)
+		ranges_close(&s->threads[i], s->threads[i].count);
 	return ST_OK;
 }
 
@@ -200,10 +156,8 @@ static void nvtx_release(struct accumulator *f)
 {
 	struct nvtx *s = f->state;
 
-	for (size_t i = 0; s->threads && i < s->thread_count; i++)
+	for (size_t i = 0; i < s->thread_count; i++)
 		free(s->threads[i].ranges);
-	for (size_t i = 0; s->rows && i < s->process_count; i++)
-		free(s->rows[i]);
 }
 
 const struct report_type report_nvtx = {
@@ -211,8 +165,7 @@ const struct report_type report_nvtx = {
 	.help = "annotations and NVTX ranges, and the GPU time from their first work to their last",
 	.tables = TABLES(&table_nvtx),
 	.state_size = sizeof(struct nvtx),
-	.owned = OWNED(offsetof(struct nvtx, threads), offsetof(struct nvtx, rows)),
-	.begin = nvtx_begin,
+	.owned = OWNED(offsetof(struct nvtx, threads), offsetof(struct nvtx, rows.rows)),
 	.put = nvtx_put,
 	.end = nvtx_end,
 	.release = nvtx_release,

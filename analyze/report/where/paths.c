@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/report/where/paths.h"
+#include "analyze/report/where/where.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum status paths_take(struct path_sums *s, struct accumulator *f, const struct sorted_batch *w,
-		       struct error *err)
+enum status paths_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
 {
+	struct path_sums *s = f->state;
 	struct path_sum *sum;
 
 	s->context = f->context;
@@ -27,11 +27,6 @@ enum status paths_take(struct path_sums *s, struct accumulator *f, const struct 
 		sum->idle_ns += one->end_ns - one->begin_ns;
 	}
 	return ST_OK;
-}
-
-enum status paths_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
-{
-	return paths_take(f->state, f, w, err);
 }
 
 void paths_release(struct accumulator *f)

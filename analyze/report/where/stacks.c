@@ -6,16 +6,27 @@
  * A node is named by a number that its path alone decides, so that the trees of several inputs add
  * up by their rows.
  */
-#include "analyze/report/where/tree.h"
+#include "analyze/report/where/where.h"
 
-#include "analyze/report/where/paths.h"
 #include "schemas/base/hash.h"
 #include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static RANK_TABLE_TYPE(paths, &table_ranks, PATH_COLUMNS, .null_texts = "name");
+#define PATH_COLUMNS(X)                                                                            \
+	X(PATH_NODE = RANK_KEYS, "node", NULL, U64, KEY, "a number of the path")                   \
+	X(PATH_ABOVE, "above", NULL, U64, KEY, "the node that it is in; null: the rank's root")    \
+	X(PATH_NAME, "name", NULL, TEXT, KEY, "of the range, GPU work or cause; null: a mark")     \
+	X(PATH_CLASS, "class", NULL, TEXT, KEY, "what the node is")                                \
+	X(PATH_GPU, "gpu_ns", NULL, U64, SUM, "GPU work, of a node gpu_work")                      \
+	X(PATH_IDLE_NS, "idle_ns", NULL, U64, SUM, "idle time of GPUs, of a node idle")            \
+	X(PATH_HOST, "host_ns", NULL, U64, SUM, "host threads, without ranges inside")             \
+	X(PATH_BYTES, "alloc_bytes", NULL, U64, SUM, "taken there, without ranges inside")         \
+	X(PATH_CALLS, "calls", NULL, U64, SUM, "ranges or GPU work that began")                    \
+	X(PATH_FIRST, "first_ns", NULL, U64, MIN, "when the first of them began, since 1970")
+static RANK_TABLE(paths, &table_ranks, PATH_COLUMNS, .null_texts = "name");
 
 #define STACK_COLUMNS(X)                                                                           \
 	X(STACK_PATH = RANK_KEYS, "path", "path", TEXT, KEY,                                       \
@@ -116,82 +127,50 @@ static enum status stacks_end(struct accumulator *f, struct error *err)
 
 /* ---- the tree of all inputs ---------------------------------------------------------------- */
 
-static int compare_depth(const void *a, const void *b)
-{
-	const struct tree_node *x = *(struct tree_node *const *)a,
-			       *y = *(struct tree_node *const *)b;
+enum { TREE_DEPTH_MAX = 1 << 16 };
+struct tree_node {
+	const union value *row; /* of the table; borrowed */
+	const struct tree_node
+		*above; /* NULL: a root, or a row that damage made its own ancestor */
+};
 
-	if (x->depth != y->depth)
-		return x->depth < y->depth ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
-
-/* Damage may make a row its own ancestor: such a row has no parent. */
-static void tree_depths(struct tree *t)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		struct tree_node *node = &t->nodes[i];
-		size_t depth = 0, most = t->count < TREE_DEPTH_MAX ? t->count : TREE_DEPTH_MAX;
-
-		for (const struct tree_node *n = node; n->above && depth <= most; depth++)
-			n = n->above;
-		if (depth > most)
-			node->above = NULL;
-		node->depth = depth > most ? 0 : (uint32_t)depth;
-	}
-}
-
-enum status tree_take(struct tables *all, struct tree *t, struct error *err)
+/* The rows of the table `paths` as trees, one for each rank, to be freed. */
+static enum status tree_take(struct tables *all, struct tree_node **out, struct error *err)
 {
 	struct table *rows = tables_find(all, "paths");
 	size_t count = table_count(rows);
+	struct tree_node *nodes;
 
-	*t = (struct tree){ .nodes = calloc(count + 1, sizeof(*t->nodes)),
-			    .order = calloc(count + 1, sizeof(struct tree_node *)) };
-	if (!t->nodes || !t->order)
-		return fail_memory(err);
-	t->count = count;
+	TRY(vec_new(out, count + 1, err));
+	nodes = *out;
 	for (size_t i = 0; i < count; i++)
-		t->nodes[i].row = table_at(rows, i);
+		nodes[i].row = table_at(rows, i);
 	for (size_t first = 0, end; first < count; first = end) {
 		end = table_group_end(rows, first, RANK_KEYS);
 		for (size_t i = first; i < end; i++) {
-			uint64_t above = t->nodes[i].row[PATH_ABOVE].u64;
+			uint64_t above = nodes[i].row[PATH_ABOVE].u64;
 			size_t at;
 			SEARCH(at, above == NO_U64 ? end : first, end,
-			       t->nodes[at].row[PATH_NODE].u64 < above);
+			       nodes[at].row[PATH_NODE].u64 < above);
 
-			if (at < end && t->nodes[at].row[PATH_NODE].u64 == above)
-				t->nodes[i].above = &t->nodes[at];
+			if (at < end && nodes[at].row[PATH_NODE].u64 == above)
+				nodes[i].above = &nodes[at];
 		}
 	}
-	tree_depths(t);
-	for (size_t i = 0; i < count; i++)
-		t->order[i] = &t->nodes[i];
-	qsort(t->order, count, sizeof(struct tree_node *), compare_depth);
+	for (size_t i = 0; i < count; i++) {
+		size_t depth = 0;
+
+		for (const struct tree_node *n = &nodes[i]; n->above && depth <= count; depth++)
+			n = n->above;
+		if (depth > TREE_DEPTH_MAX)
+			nodes[i].above = NULL;
+	}
 	return ST_OK;
 }
 
-void tree_release(struct tree *t)
-{
-	free(t->nodes);
-	free(t->order);
-}
-
-bool tree_is(const struct tree_node *n, enum path_class class)
+static bool tree_is(const struct tree_node *n, enum path_class class)
 {
 	return !strcmp(n->row[PATH_CLASS].text, class_words[class]);
-}
-
-const char *tree_frame(const struct tree_node *n)
-{
-	const char *name = n->row[PATH_NAME].text;
-
-	if (name)
-		return name;
-	return tree_is(n, PATH_BACKWARD)    ? "(backward)"
-	       : tree_is(n, PATH_RECOMPUTE) ? "(recompute)"
-					    : "(other)";
 }
 
 /* ---- the hottest ---------------------------------------------------------------------------- */
@@ -213,13 +192,15 @@ static void put_stack(const struct tree_node *n, struct buf *out)
 	put_stack(n->above, out);
 	if (n->above->above)
 		buf_put_byte(out, ';');
-	buf_put_text(out, tree_frame(n));
+	if (n->row[PATH_NAME].text)
+		buf_put_text(out, n->row[PATH_NAME].text);
+	else
+		buf_putf(out, "(%s)", n->row[PATH_CLASS].text);
 }
 
-static enum status stack_row(struct tables *all, const struct tree *t, const struct stack *s,
+static enum status stack_row(struct tables *all, const struct tree_node *n, const struct stack *s,
 			     uint64_t whole_ns, struct buf *text, struct error *err)
 {
-	const struct tree_node *n = &t->nodes[s->node];
 	union value keys[STACK_PATH + 1], *row;
 
 	buf_clear(text);
@@ -244,17 +225,17 @@ static enum status stack_row(struct tables *all, const struct tree *t, const str
 }
 
 /* Leaves of work and of idle time count for the range that they are in. */
-static void stacks_sum(const struct tree *t, struct stack *all)
+static void stacks_sum(const struct tree_node *tree, size_t count, struct stack *all)
 {
 	size_t first = 0;
 
-	for (size_t i = 0; i < t->count; i++) {
-		const struct tree_node *n = &t->nodes[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct tree_node *n = &tree[i];
 		bool is_leaf = tree_is(n, PATH_WORK) || tree_is(n, PATH_IDLE);
-		struct stack *s = &all[is_leaf && n->above ? (size_t)(n->above - t->nodes) : i];
+		struct stack *s = &all[is_leaf && n->above ? (size_t)(n->above - tree) : i];
 		uint64_t *values = &s->gpu_ns;
 
-		if (i && memcmp(n->row, t->nodes[i - 1].row, RANK_KEYS * sizeof(n->row[0])) != 0)
+		if (i && memcmp(n->row, tree[i - 1].row, RANK_KEYS * sizeof(n->row[0])) != 0)
 			first = i;
 		all[i].rank = first;
 		all[i].node = i;
@@ -263,8 +244,8 @@ static void stacks_sum(const struct tree *t, struct stack *all)
 	}
 }
 
-static enum status stacks_rows(struct tables *all, const struct tree *t, struct stack *stacks,
-			       struct error *err)
+static enum status stacks_rows(struct tables *all, const struct tree_node *tree, size_t count,
+			       struct stack *stacks, struct error *err)
 {
 	const struct sort_key *const orders[] = {
 		SORT_KEYS(UP(struct stack, rank), DOWN(struct stack, gpu_ns),
@@ -283,20 +264,21 @@ static enum status stacks_rows(struct tables *all, const struct tree *t, struct 
 	for (size_t k = 0; k < MEASURES; k++) {
 		size_t place = 0;
 
-		sort_rows(stacks, t->count, sizeof(*stacks), orders[k]);
-		for (size_t i = 0; i < t->count; i++, place++) {
+		sort_rows(stacks, count, sizeof(*stacks), orders[k]);
+		for (size_t i = 0; i < count; i++, place++) {
 			place = i && stacks[i].rank != stacks[i - 1].rank ? 0 : place;
 			stacks[i].is_hot |= place < HOTTEST && (&stacks[i].gpu_ns)[k] > 0;
 		}
 	}
 	buf_init(&text, (size_t)1 << 20);
-	for (size_t first = 0, end; first < t->count && status == ST_OK; first = end) {
+	for (size_t first = 0, end; first < count && status == ST_OK; first = end) {
 		whole_ns = 0;
-		for (end = first; end < t->count && stacks[end].rank == stacks[first].rank; end++)
+		for (end = first; end < count && stacks[end].rank == stacks[first].rank; end++)
 			whole_ns += stacks[end].gpu_ns;
 		for (size_t i = first; i < end && status == ST_OK; i++)
 			if (stacks[i].is_hot)
-				status = stack_row(all, t, &stacks[i], whole_ns, &text, err);
+				status = stack_row(all, &tree[stacks[i].node], &stacks[i], whole_ns,
+						   &text, err);
 	}
 	buf_release(&text);
 	return status;
@@ -304,20 +286,18 @@ static enum status stacks_rows(struct tables *all, const struct tree *t, struct 
 
 static enum status stacks_finish(struct tables *all, struct error *err)
 {
-	struct tree t;
-	struct stack *stacks = NULL;
-	enum status status = tree_take(all, &t, err);
+	size_t count = table_count(tables_find(all, "paths"));
+	struct tree_node *tree;
+	struct stack *stacks;
 
+	TRY(tree_take(all, &tree, err));
+	enum status status = vec_new(&stacks, count + 1, err);
 	if (status == ST_OK) {
-		stacks = calloc(t.count + 1, sizeof(*stacks));
-		status = stacks ? ST_OK : fail_memory(err);
+		stacks_sum(tree, count, stacks);
+		status = stacks_rows(all, tree, count, stacks, err);
+		free(stacks);
 	}
-	if (status == ST_OK) {
-		stacks_sum(&t, stacks);
-		status = stacks_rows(all, &t, stacks, err);
-	}
-	free(stacks);
-	tree_release(&t);
+	free(tree);
 	return status;
 }
 
