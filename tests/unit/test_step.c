@@ -539,24 +539,34 @@ void test_step_backward(void)
 	play_close(&p);
 }
 
-/* Without modules the numbers of what is run again tell it, but not where derivatives are in them.
- */
+/* Without modules the numbers of what is run again tell it, but not where all of a node have some,
+ * as in a backward that is differentiated itself. */
 void test_step_recompute(void)
 {
 	struct play p;
 
 	play_open(&p);
 	numbered(&p, p.main, "aten::mm", 5, 9, 7, 0);
-	numbered(&p, p.autograd, "engine", 100, 108, 7, 1);
-	numbered(&p, p.autograd, "aten::relu", 101, 105, 20, 0);
-	call(&p, p.autograd, 103, 104);
-	numbered(&p, p.autograd, "aten::mm_backward", 106, 107, 21, 0);
-	numbered(&p, p.autograd, "engine", 110, 118, 7, 1);
-	numbered(&p, p.autograd, "aten::mm", 111, 115, 22, 0);
-	call(&p, p.autograd, 113, 114);
+	numbered(&p, p.autograd, "MmBackward0", 100, 120, 7, 1);
+	numbered(&p, p.autograd, "aten::zeros", 101, 102, 0, 0); /* has none anywhere */
+	numbered(&p, p.autograd, "aten::relu", 103, 106, 20, 0);
+	call(&p, p.autograd, 104, 105);
+	numbered(&p, p.autograd, "aten::sum", 107, 108, 0, 0);
+	numbered(&p, p.autograd, "aten::tanh", 109, 112, 21, 0);
+	call(&p, p.autograd, 110, 111);
+	numbered(&p, p.main, "aten::mm", 121, 122, 30, 0);
+	numbered(&p, p.autograd, "MmBackward0", 130, 140, 30, 1);
+	numbered(&p, p.autograd, "aten::mm", 131, 138, 31, 0);
+	numbered(&p, p.autograd, "aten::copy_", 132, 133, 0, 0); /* not the node's own */
+	call(&p, p.autograd, 134, 135);
+	numbered(&p, p.autograd, "CheckpointFunctionBackward", 150, 160, 30, 1);
+	numbered(&p, p.autograd, "aten::mm", 151, 158, 32, 0);
+	call(&p, p.autograd, 154, 155);
 	if (play_run(&p)) {
-		CHECK_STR(path_at(&p, 103), "aten::mm < engine again aten::relu");
-		CHECK_STR(path_at(&p, 113), "aten::mm < engine aten::mm");
+		CHECK_STR(path_at(&p, 104), "aten::mm < MmBackward0 aten::relu");
+		CHECK_STR(path_at(&p, 110), "aten::mm < MmBackward0 again aten::tanh");
+		CHECK_STR(path_at(&p, 134), "aten::mm < MmBackward0 aten::mm");
+		CHECK_STR(path_at(&p, 154), "aten::mm < CheckpointFunctionBackward again aten::mm");
 	}
 	play_close(&p);
 }
