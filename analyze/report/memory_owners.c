@@ -6,6 +6,7 @@
 #include "analyze/report/gauge.h"
 
 #include "convert/stage/path_sums.h"
+#include "schemas/base/hash.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
@@ -39,20 +40,14 @@ MEMORY_TABLE(memory_owners, &table_memory_peaks, MEMORY_OWNER_COLUMNS, .member =
 MEMORY_TABLE(memory_paths, &table_memory_peaks, MEMORY_PATH_COLUMNS, .member = "paths",
 	     .by = "live_bytes");
 
-struct path_bytes {
-	size_t owner;
-	struct gauge_owned owned;
-	uint64_t grown;
+struct path_bytes { /* of nodes whose paths read the same */
+	uint64_t hash, at_peak, first, last, grown;
+	size_t owner; /* one of them */
 	bool is_shown;
 };
 
-static enum status end_path(struct accumulator *f, const struct gauge *g, uint32_t process,
-			    const struct path_bytes *one, struct buf *text, union value *keys,
-			    struct error *err)
+static void put_path(const struct accumulator *f, const struct gauge_owner *o, struct buf *text)
 {
-	const struct gauge_owner *o = &g->owners[one->owner];
-	union value *row;
-
 	buf_clear(text);
 	if (o->path)
 		path_put_text(f->trace, o->path, 0, text);
@@ -60,16 +55,39 @@ static enum status end_path(struct accumulator *f, const struct gauge *g, uint32
 		buf_put_text(text, trace_text(f->trace, o->name, NULL));
 	if (!text->len)
 		buf_put_text(text, "(no range)");
-	keys[MPATH_PATH].text = buf_text(text);
-	TRY(buf_status(text, err));
-	TRY(acc_row(f, "memory_paths", process, keys, &row, err));
-	row[MPATH_LIVE].u64 += one->owned.at_peak;
-	if (g->step_count < 3 || f->steps[process].is_inferred)
-		return ST_OK;
-	row[MPATH_FIRST].u64 += one->owned.first;
-	row[MPATH_LAST].u64 += one->owned.last;
-	row[MPATH_STEPS].u64 = g->step_count - 2;
-	return ST_OK;
+}
+
+/* What the owners had, by path; returns the number of paths. */
+static size_t paths_take(const struct accumulator *f, const struct gauge *g, struct path_bytes *all,
+			 struct buf *text)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < g->owner_count; i++) {
+		struct gauge_owned o = gauge_owned(g, &g->owners[i]);
+
+		put_path(f, &g->owners[i], text);
+		all[i] = (struct path_bytes){ hash_text(buf_text(text), text->len),
+					      o.at_peak,
+					      o.first,
+					      o.last,
+					      0,
+					      i,
+					      false };
+	}
+	SORT_BY(all, g->owner_count, UP(struct path_bytes, hash), UP(struct path_bytes, owner));
+	for (size_t i = 0; i < g->owner_count; i++) {
+		if (count && all[count - 1].hash == all[i].hash) {
+			all[count - 1].at_peak += all[i].at_peak;
+			all[count - 1].first += all[i].first;
+			all[count - 1].last += all[i].last;
+		} else {
+			all[count++] = all[i];
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		all[i].grown = all[i].last > all[i].first ? all[i].last - all[i].first : 0;
+	return count;
 }
 
 /* Paths that held most at the peak, and those that grew most. */
@@ -77,29 +95,38 @@ static enum status end_paths(struct accumulator *f, const struct gauge *g, uint3
 			     union value *keys, struct error *err)
 {
 	const struct sort_key *const orders[] = {
-		SORT_KEYS(DOWN(struct path_bytes, owned.at_peak), UP(struct path_bytes, owner)),
+		SORT_KEYS(DOWN(struct path_bytes, at_peak), UP(struct path_bytes, owner)),
 		SORT_KEYS(DOWN(struct path_bytes, grown), UP(struct path_bytes, owner)),
 	};
+	bool has_growth = g->step_count > 2 && !f->steps[process].is_inferred;
 	struct path_bytes *all;
+	union value *row;
 	struct buf text;
 
 	TRY(vec_new(&all, g->owner_count + 1, err));
-	for (size_t i = 0; i < g->owner_count; i++) {
-		struct gauge_owned o = gauge_owned(g, &g->owners[i]);
-
-		all[i] =
-			(struct path_bytes){ i, o, o.last > o.first ? o.last - o.first : 0, false };
-	}
-	for (int k = 0; k < 2; k++) {
-		sort_rows(all, g->owner_count, sizeof(*all), orders[k]);
-		for (size_t i = 0; i < g->owner_count && i < PATHS_SHOWN; i++)
-			all[i].is_shown |= (k ? all[i].grown : all[i].owned.at_peak) > 0;
+	buf_init(&text, (size_t)1 << 20);
+	size_t count = paths_take(f, g, all, &text);
+	for (int k = 0; k < 1 + has_growth; k++) {
+		sort_rows(all, count, sizeof(*all), orders[k]);
+		for (size_t i = 0; i < count && i < PATHS_SHOWN; i++)
+			all[i].is_shown |= (k ? all[i].grown : all[i].at_peak) > 0;
 	}
 	enum status status = ST_OK;
-	buf_init(&text, (size_t)1 << 20);
-	for (size_t i = 0; i < g->owner_count && status == ST_OK; i++)
-		if (all[i].is_shown)
-			status = end_path(f, g, process, &all[i], &text, keys, err);
+	for (size_t i = 0; i < count && status == ST_OK; i++) {
+		if (!all[i].is_shown)
+			continue;
+		put_path(f, &g->owners[all[i].owner], &text);
+		keys[MPATH_PATH].text = buf_text(&text);
+		status = buf_status(&text, err);
+		if (status == ST_OK)
+			status = acc_row(f, "memory_paths", process, keys, &row, err);
+		if (status != ST_OK)
+			break;
+		row[MPATH_LIVE].u64 += all[i].at_peak;
+		row[MPATH_FIRST].u64 += has_growth ? all[i].first : 0;
+		row[MPATH_LAST].u64 += has_growth ? all[i].last : 0;
+		row[MPATH_STEPS].u64 = has_growth ? g->step_count - 2 : 0;
+	}
 	buf_release(&text);
 	free(all);
 	return status;
