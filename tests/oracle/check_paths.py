@@ -144,6 +144,11 @@ class Job:
         self.operator("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 12)
         self.pause()
         begin = self.now
+        for group in ("weights", "biases")[:self.rng.randint(0, 2)]:    # named by who calls it
+            self.pause()
+            inner = self.now
+            self.operator("aten::_foreach_add_", 11)
+            self.put(f"group of {group}", "user_annotation", 11, inner)
         self.launch(11)
         self.put("Optimizer.step#SGD.step", "user_annotation", 11, begin)
 
