@@ -9,6 +9,7 @@
 #include "convert/input/input.h"
 #include "convert/source/source.h"
 #include "schemas/base/pb.h"
+#include "schemas/base/plain.h"
 #include "schemas/model/records.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
@@ -122,7 +123,40 @@ struct made {
 	size_t count;
 	struct error err;
 	enum status status;
+	struct buf *said; /* what each event says, in words; NULL: nobody asks */
 };
+
+static void say_attrs(struct buf *b, const struct trace *t, const struct attr *all, uint32_t count,
+		      const uint64_t *words)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t bits = words ? words[i] : all[i].bits;
+
+		buf_putf(b, " %s:%u:%u", trace_text(t, all[i].key, NULL), all[i].type, all[i].unit);
+		if (all[i].type > ATTR_F64)
+			buf_putf(b, "=%s", trace_text(t, (uint32_t)bits, NULL));
+		else
+			buf_putf(b, "=%llx", (unsigned long long)bits);
+	}
+}
+
+static void say_events(struct buf *b, const struct trace *t, const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct event *e = &batch->events[i];
+		const struct arg_schema *s = trace_get_schema(t, e->schema);
+		const struct track *k = trace_get_track(t, e->track);
+
+		buf_putf(b, "%s %u/%u %llx %llx n%llx b%llx f%x on %u.%llx.%u",
+			 trace_text(t, e->name, NULL), e->kind, e->subkind,
+			 (unsigned long long)e->begin_ns, (unsigned long long)e->end_ns,
+			 (unsigned long long)e->number, (unsigned long long)e->bytes, e->flags,
+			 k->type, (unsigned long long)k->id, k->device);
+		say_attrs(b, t, s->consts, e->schema ? s->const_count : 0, NULL);
+		say_attrs(b, t, s->args, e->args ? s->arg_count : 0, e->args);
+		buf_put_byte(b, '\n');
+	}
+}
 
 static void open_path(struct made *m, const char *path)
 {
@@ -137,6 +171,8 @@ static void open_path(struct made *m, const char *path)
 	if (CHECK_OK(input_open(&m->in, path, "/tmp", &m->err), &m->err))
 		m->status = source_open(&m->source, m->in, m->trace, &budget, NULL, &m->err);
 	while (m->status == ST_OK && source_next(m->source, &batch, &m->err) == ST_OK) {
+		if (m->said)
+			say_events(m->said, m->trace, &batch);
 		m->all = realloc(m->all, (m->count + batch.count) * sizeof(*m->all));
 		memcpy(m->all + m->count, batch.events, batch.count * sizeof(*m->all));
 		m->count += batch.count;
@@ -408,6 +444,88 @@ void test_perfetto_source_odd(void)
 		    !CHECK_U64(trace_lost(m.trace, 0, LOSS_NO_TIME), cases[i].no_time))
 			fprintf(stderr, "\tin %s\n", cases[i].to);
 		close_made(&m);
+	}
+}
+
+static uint32_t dice(uint32_t *state, uint32_t sides)
+{
+	*state = *state * 1664525 + 1013904223;
+	return (*state >> 8) % sides;
+}
+
+/* A begin and its end, like many others; now and then another key, type, or meaning of a number. */
+static void put_slice(struct buf *b, uint32_t *state, unsigned at)
+{
+	static const char *const kinds[] = {
+		"3:%u", "3:%u", "4:%u", "3:%u", "4:18446744073709551%u", "5%%%u.5", "2:%u", "6'%u'"
+	};
+	unsigned name = 1 + dice(state, 3), count = dice(state, 8) ? 3 : dice(state, 5);
+
+	if (!dice(state, 20)) /* a name that comes to be another one */
+		buf_putf(b, "10:1 13:2 12{2{1:%u 2'name%u'}}\n", name, dice(state, 4));
+	if (!dice(state, 60))
+		buf_putf(
+			b,
+			"10:1 13:1 12{1{1:1 2'cuda_runtime'} 1{1:2 2'kernel'} 2{1:1 "
+			"2'cudaLaunchKernel'} "
+			"2{1:2 2'mm'} 3{1:1 2'correlation'} 3{1:2 2'stream'} 3{1:3 2'External id'} "
+			"3{1:4 2'flops'}}\n");
+	buf_putf(b, "8:%u 10:1 13:2 11{9:1 11:%u 10:%u 3:%u", 10 * at, 40 + dice(state, 2), name,
+		 1 + dice(state, 2));
+	if (!dice(state, 3))
+		buf_putf(b, " 47!%u", 1 + dice(state, 5));
+	for (unsigned i = 0; i < count; i++) {
+		buf_putf(b, " 4{1:%u ", 1 + (i + dice(state, 20) / 19) % 4);
+		buf_putf(b, kinds[dice(state, 10) ? i : dice(state, 8)],
+			 dice(state, i == 1 ? 2 : 90));
+		buf_put_text(b, dice(state, 50) ? "}" : " 3:7}");
+	}
+	if (!dice(state, 9))
+		buf_putf(b, " 4{1:4 12{3:%u} 12{3:1}}", dice(state, 3));
+	buf_put_text(b, "}\n");
+	buf_putf(b, "8:%u 10:1 13:2 11{9:2 11:%u}\n", 10 * at + 5 + dice(state, 9),
+		 40 + dice(state, 2));
+}
+
+/* By templates and without them: the same events, arguments and losses. */
+void test_perfetto_source_twice(void)
+{
+	for (uint32_t seed = 1; seed <= 12; seed++) {
+		struct buf text, said[2];
+		uint32_t state = seed;
+
+		buf_init(&text, 1 << 20);
+		buf_put_text(&text, "10:1 13:1 12{2{1:1 2'first'}}\n60{1:40 4{1:5 2:6}}\n60{1:41 "
+				    "4{1:5 2:7}}\n");
+		for (unsigned i = 1; i <= 500; i++)
+			put_slice(&text, &state, i);
+		buf_put_byte(&text, 0);
+		for (size_t i = 0; i < 2; i++) {
+			struct buf packed;
+			struct made m = { .said = &said[i] };
+
+			plain_ways = i == 1;
+			buf_init(&said[i], 16 << 20);
+			encode(&packed, (const char *)text.data);
+			folder_make(&m.folder);
+			open_path(&m,
+				  folder_write(&m.folder, "t.pftrace", packed.data, packed.len));
+			CHECK(m.count > 400);
+			for (unsigned why = 0; why < LOSS_END; why++)
+				buf_putf(
+					&said[i], "%llu ",
+					(unsigned long long)trace_lost(m.trace, 0, (enum loss)why));
+			for (uint32_t k = 1; k <= trace_count(m.trace, TRACE_TRACKS); k++)
+				buf_putf(&said[i], "%llu ",
+					 (unsigned long long)trace_launches(m.trace, k));
+			buf_release(&packed);
+			close_made(&m);
+		}
+		plain_ways = false;
+		CHECK_STR(buf_text(&said[0]), buf_text(&said[1]));
+		buf_release(&text);
+		buf_release(&said[0]);
+		buf_release(&said[1]);
 	}
 }
 

@@ -422,6 +422,8 @@ enum status kineto_args_take(struct kineto_args *a, struct kineto_event *element
 		e->number = e->bytes = 0;
 		for (size_t i = 0; i < count; i++) {
 			TRY(take_arg(a, &m[i], e, place, &use, err));
+			if (i < KINETO_USES)
+				a->uses[i] = (uint8_t)use;
 			if (use != KINETO_KEPT)
 				kineto_fast_number(a->fast, &m[i].value, use);
 		}

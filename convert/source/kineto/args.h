@@ -20,14 +20,16 @@ struct kineto_place {
 	bool has_device, has_stream;
 };
 
+enum { KINETO_USES = 64 };
 struct kineto_args {
-	struct import *to;        /* borrowed: takes the attributes */
-	struct kineto_fast *fast; /* borrowed: learns where numbers went; NULL: nobody does */
-	struct kineto_key *keys;  /* a cache: keys with what they are for each kind */
-	struct buf text;          /* scratch */
-	uint64_t event;           /* number of this event */
-	uint64_t repairs;         /* of texts, in this event */
-	bool repeated;            /* a key stood there twice */
+	struct import *to;         /* borrowed: takes the attributes */
+	struct kineto_fast *fast;  /* borrowed: learns where numbers went; NULL: nobody does */
+	struct kineto_key *keys;   /* a cache: keys with what they are for each kind */
+	struct buf text;           /* scratch */
+	uint64_t event;            /* number of this event */
+	uint64_t repairs;          /* of texts, in this event */
+	bool repeated;             /* a key stood there twice */
+	uint8_t uses[KINETO_USES]; /* enum kineto_use of the first members of the event */
 };
 
 /* All of these need `err`. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/source/perfetto/internal.h"
 
+#include "convert/source/kineto/import_fast.h"
+
 #include "schemas/base/json_text.h"
 
 #include <math.h>
@@ -159,8 +161,10 @@ static bool key_is(const struct json *key, const char *word)
 
 /* What our writer adds to the arguments of an event, or has under a word of its own. */
 static bool take_own(struct pftrace_reader *r, unsigned kind, const struct json *key,
-		     struct bytes annotation)
+		     struct bytes annotation, uint8_t *use)
 {
+	static const uint8_t uses[] = { PFTRACE_UNUSED, PFTRACE_NUMBER, PFTRACE_BYTES,
+					PFTRACE_RESULT, PFTRACE_ODD,    KINETO_KEPT };
 	static const struct {
 		unsigned kinds;
 		const char *key;
@@ -199,16 +203,18 @@ static bool take_own(struct pftrace_reader *r, unsigned kind, const struct json 
 		r->own.has_result |= rows[i].is == RESULT;
 		r->own.has_bytes |= rows[i].is == BYTES;
 		r->own.flags |= rows[i].flag;
+		*use = uses[rows[i].is];
 		return true;
 	}
 	return false;
 }
 
-void pftrace_arg_annotation(struct pftrace_reader *r, struct pftrace_sequence *q, unsigned kind,
-			    struct bytes annotation)
+uint8_t pftrace_arg_annotation(struct pftrace_reader *r, struct pftrace_sequence *q, unsigned kind,
+			       struct bytes annotation)
 {
+	size_t at = r->values.len, place = r->element.args.len / sizeof(struct kineto_member);
+	uint8_t use = place < KINETO_USES ? (uint8_t)(PFTRACE_MEMBER + place) : PFTRACE_ODD;
 	struct json key = key_of(r, q, annotation), value;
-	size_t at = r->values.len;
 
 	if (r->is_own && key_is(&key, "stream")) { /* -1 is written as what it is in 64 bits */
 		struct pb_field f;
@@ -218,17 +224,22 @@ void pftrace_arg_annotation(struct pftrace_reader *r, struct pftrace_sequence *q
 				buf_put_i64_text(&r->values, (int64_t)f.u64);
 				pftrace_arg_made(r, key, JSON_NUMBER, at);
 			}
-		return;
+		return use;
 	}
-	if (!key.len || (r->is_own && take_own(r, kind, &key, annotation)))
-		return;
+	if (!key.len)
+		return PFTRACE_ODD;
+	if (r->is_own && take_own(r, kind, &key, annotation, &use))
+		return use;
 	value = put_value(r, q, annotation, DEPTH_MOST);
-	if (value.type == JSON_END)
+	if (value.type == JSON_END) {
 		r->unread[0]++;
-	else if (value.type == JSON_NUMBER || value.type == JSON_ARRAY || value.type == JSON_OBJECT)
+		return PFTRACE_ODD;
+	}
+	if (value.type == JSON_NUMBER || value.type == JSON_ARRAY || value.type == JSON_OBJECT)
 		pftrace_arg_made(r, key, value.type, at);
 	else
 		pftrace_arg(r, key, value);
+	return use;
 }
 
 enum status pftrace_args_end(struct pftrace_reader *r, struct event *e, struct kineto_place *place,
@@ -241,6 +252,7 @@ enum status pftrace_args_end(struct pftrace_reader *r, struct event *e, struct k
 	if (r->values.status != ST_OK || r->element.args.status != ST_OK) {
 		pftrace_lose(r, LOSS_CEILING); /* the event is kept, without its arguments */
 		count = r->element.args.len = 0;
+		r->uses[0] = PFTRACE_ODD;
 	}
 	for (size_t i = 0; i < count; i++)
 		if (m[i].value.type == JSON_NUMBER || m[i].value.type == JSON_ARRAY ||
@@ -248,6 +260,7 @@ enum status pftrace_args_end(struct pftrace_reader *r, struct event *e, struct k
 			m[i].value.text = made + (uintptr_t)m[i].value.text;
 	if (count) {
 		TRY(kineto_args_take(&r->args, &r->element, e, place, err));
+		r->uses[0] = r->args.repeated ? PFTRACE_ODD : r->uses[0];
 	} else {
 		import_begin(&r->to);
 		*place = (struct kineto_place){ .device = NO_ID, .context = NO_ID };

@@ -200,15 +200,15 @@ static enum status flow_number(struct pftrace_reader *r, uint64_t id, uint64_t *
 }
 
 /* Arrows between calls and work are their correlation, others are marks at both ends. */
-static enum status take_flows(struct pftrace_reader *r, const struct draft *d, struct event *e,
-			      struct error *err)
+enum status pftrace_flows(struct pftrace_reader *r, struct event *e, uint64_t gpu_correlation,
+			  int64_t at_ns, struct error *err)
 {
 	bool is_correlation = e->kind == KIND_API || e->kind == KIND_SYNC || event_is_gpu_work(e);
 	struct event mark = { .kind = KIND_MARK, .track = e->track };
 	bool is_new;
 
 	if (is_correlation && !e->correlation)
-		e->correlation = d->gpu_correlation;
+		e->correlation = gpu_correlation;
 	for (unsigned i = 0; i < r->ref_count; i++) {
 		if (r->refs[i].is > PFTRACE_FLOW_END || (is_correlation && e->correlation))
 			continue;
@@ -220,7 +220,7 @@ static enum status take_flows(struct pftrace_reader *r, const struct draft *d, s
 		} else if (e->kind == KIND_MARK && e->subkind == MARK_INSTANT) {
 			e->subkind = mark.subkind;
 			e->number = e->number ? e->number : mark.number;
-		} else if (import_times(&r->to, &mark, d->begin_ns, 0)) {
+		} else if (import_times(&r->to, &mark, at_ns, 0)) {
 			TRY(import_put(&r->to, &mark, err));
 		}
 	}
@@ -252,7 +252,7 @@ static enum status make_event(struct pftrace_reader *r, struct pftrace_sequence 
 	if (r->annotation_count) {
 		pftrace_args_begin(r);
 		for (unsigned i = 0; i < r->annotation_count; i++)
-			pftrace_arg_annotation(r, q, e->kind, r->annotations[i]);
+			r->uses[i] = pftrace_arg_annotation(r, q, e->kind, r->annotations[i]);
 		TRY(pftrace_args_end(r, e, &place, err));
 	} else {
 		import_begin(&r->to);
@@ -263,11 +263,15 @@ static enum status make_event(struct pftrace_reader *r, struct pftrace_sequence 
 		cat = pftrace_named(r, d->category);
 		TRY(kineto_args_put_const(&r->args, ".cat", 4, &cat, err));
 	}
-	if (d->type != TYPE_END) { /* of an end only the arguments count */
-		TRY(pftrace_place(r, t, e, &place, err));
-		TRY(take_flows(r, d, e, err));
-	}
-	return import_schema(&r->to, e, err);
+	if (d->type == TYPE_END) /* only its arguments count */
+		return import_schema(&r->to, e, err);
+	TRY(pftrace_place(r, t, e, &place, err));
+	TRY(import_schema(&r->to, e, err));
+	if (d->type == TYPE_BEGIN && (!d->name_iid || d->name) &&
+	    (!d->category_iid || d->category) && !d->gpu_correlation && !d->pair &&
+	    !d->name_text.at && !d->category_text.at && !d->legacy.at)
+		pftrace_learn(r, q, d->track, d->name_iid, d->category_iid, e);
+	return pftrace_flows(r, e, d->gpu_correlation, d->begin_ns, err);
 }
 
 enum status pftrace_put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
@@ -322,19 +326,20 @@ static enum status become_unordered(struct pftrace_reader *r, struct pftrace_tra
 	return ST_OK;
 }
 
-static enum status take_begin(struct pftrace_reader *r, struct pftrace_track *t,
-			      const struct draft *d, struct event *e, struct error *err)
+enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, struct event *e,
+			  uint32_t pair, const struct pftrace_template *like, int64_t at_ns,
+			  struct error *err)
 {
 	size_t words = e->args ? trace_get_schema(r->to.trace, e->schema)->arg_count : 0;
 	struct pftrace_open *o;
 	uint32_t place;
 
-	if (d->pair)
-		return put_pair(r, e, d->begin_ns, true, d->pair, err);
-	if (t->open && r->opens[t->open - 1].begin_ns > d->begin_ns)
+	if (pair)
+		return put_pair(r, e, at_ns, true, pair, err);
+	if (t->open && r->opens[t->open - 1].begin_ns > at_ns)
 		TRY(become_unordered(r, t, err));
 	if (t->is_unordered)
-		return put_pair(r, e, d->begin_ns, true, pair_of(r, t), err);
+		return put_pair(r, e, at_ns, true, pair_of(r, t), err);
 	if (!r->unused_open) {
 		if (r->open_count == OPEN_MOST)
 			return fail(err, ST_CEILING, NOWHERE,
@@ -350,7 +355,9 @@ static enum status take_begin(struct pftrace_reader *r, struct pftrace_track *t,
 	r->unused_open = o->below;
 	o->event = *e;
 	o->event.args = words ? o->words : NULL;
-	o->begin_ns = d->begin_ns;
+	o->is_like = like != NULL;
+	o->launches = like && pftrace_template_launches(like);
+	o->begin_ns = at_ns;
 	o->below = t->open;
 	t->open = place;
 	return ST_OK;
@@ -373,9 +380,21 @@ static enum status take_end(struct pftrace_reader *r, struct pftrace_sequence *q
 				err);
 	if (end.schema)
 		TRY(chrome_pair_args(r->to.trace, &o->event, &end, err));
-	TRY(pftrace_put(r, &o->event, o->begin_ns, d->begin_ns, err));
-	close_open(r, t);
-	return ST_OK;
+	close_open(r, t); /* it stays there until another slice begins */
+	if (!o->is_like || end.schema)
+		return pftrace_put(r, &o->event, o->begin_ns, d->begin_ns, err);
+	if (!import_times(&r->to, &o->event, o->begin_ns, d->begin_ns - o->begin_ns))
+		return pftrace_lose(r, LOSS_NO_TIME);
+	return import_put_again(&r->to, &o->event, o->launches, err);
+}
+
+enum status pftrace_end(struct pftrace_reader *r, struct pftrace_sequence *q,
+			struct pftrace_track *t, int64_t at_ns, struct error *err)
+{
+	struct draft d = { .type = TYPE_END, .begin_ns = at_ns };
+
+	r->annotation_count = 0;
+	return take_end(r, q, t, &d, err);
 }
 
 /* ---- counters ---- */
@@ -460,7 +479,7 @@ enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence
 	}
 	TRY(make_event(r, q, t, &d, &e, err));
 	if (d.type == TYPE_BEGIN)
-		return take_begin(r, t, &d, &e, err);
+		return pftrace_begin(r, t, &e, d.pair, NULL, d.begin_ns, err);
 	return pftrace_put(r, &e, d.begin_ns, d.begin_ns + d.duration_ns, err);
 }
 

@@ -59,8 +59,9 @@ struct pftrace_sequence {
 	uint64_t track;                                        /* of events that name none */
 	struct pftrace_ref counters[PFTRACE_DEFAULT_COUNTERS]; /* of values that name no track */
 	unsigned counter_count;
-	uint32_t clock; /* of packets that name none; 0: the trace's */
-	bool has_state; /* since the last loss */
+	uint32_t clock;      /* of packets that name none; 0: the trace's */
+	uint64_t generation; /* grows when a number comes to stand for something else */
+	bool has_state;      /* since the last loss */
 };
 
 /* What a track's descriptors say, and what became of it here. */
@@ -90,6 +91,8 @@ struct pftrace_process {
 };
 struct pftrace_open { /* a slice that has not ended */
 	struct event event;
+	bool is_like,
+		launches; /* is_like: its descriptor is there, and whether it launches known */
 	uint64_t *words;
 	size_t word_cap;
 	int64_t begin_ns;
@@ -132,6 +135,17 @@ enum { PFTRACE_GPUS = 64, PFTRACE_FIELDS = 1024, PFTRACE_LIST_MOST = 256 };
 struct pftrace_reading { /* of a clock: from `ns` to `end_ns` it is so far from the trace's */
 	uint32_t machine, clock;
 	int64_t ns, shift_ns, end_ns;
+};
+struct pftrace_template; /* event_fast.c */
+/* What became of an annotation, beside enum kineto_use. */
+enum pftrace_use {
+	PFTRACE_WHOLE = 16, /* of a template: it has to be the same */
+	PFTRACE_ODD,        /* unknown, or lost: the event is no template */
+	PFTRACE_UNUSED,
+	PFTRACE_NUMBER, /* these three: of our writer, members of the event */
+	PFTRACE_BYTES,
+	PFTRACE_RESULT,
+	PFTRACE_MEMBER = 32, /* and its place among the members that kineto_args_take() gets */
 };
 struct pftrace_own { /* members of an event that our writer makes annotations of */
 	uint64_t number, bytes, thread; /* thread: of an allocation, 0: unknown */
@@ -184,6 +198,9 @@ struct pftrace_reader { /* used while the source opens */
 	struct bytes annotations[PFTRACE_LIST_MOST];
 	struct pftrace_ref refs[PFTRACE_LIST_MOST];
 	unsigned annotation_count, ref_count;
+	uint8_t uses[PFTRACE_LIST_MOST]; /* of annotations: enum pftrace_use */
+	struct pftrace_template *templates;
+	unsigned learned; /* how many were kept as one */
 	uint32_t gpu_names[PFTRACE_GPUS];
 	uint64_t unread[PFTRACE_FIELDS]; /* messages by their field; 0: of another */
 };
@@ -228,8 +245,9 @@ void pftrace_args_begin(struct pftrace_reader *r);
 void pftrace_arg(struct pftrace_reader *r, struct json key, struct json value);
 /* A number, array or object that stands in r->values from `at` to its end. */
 void pftrace_arg_made(struct pftrace_reader *r, struct json key, enum json_type type, size_t at);
-void pftrace_arg_annotation(struct pftrace_reader *r, struct pftrace_sequence *q, unsigned kind,
-			    struct bytes annotation);
+/* Returns its enum pftrace_use. */
+uint8_t pftrace_arg_annotation(struct pftrace_reader *r, struct pftrace_sequence *q, unsigned kind,
+			       struct bytes annotation);
 /* All members are there: they become arguments of the event. */
 enum status pftrace_args_end(struct pftrace_reader *r, struct event *e, struct kineto_place *place,
 			     struct error *err);
@@ -245,6 +263,22 @@ void pftrace_step_name(const struct pftrace_reader *r, struct event *e);
 /* event.c, gpu.c: errors are of memory, ceilings and disks; damage is counted. */
 enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence *q,
 			       const struct pftrace_packet *p, struct error *err);
+/* event_fast.c: *is_taken: it was a begin or an end like one before. */
+enum status pftrace_take_like(struct pftrace_reader *r, struct bytes packet, bool *is_taken,
+			      struct error *err);
+/* Keeps a begin at r->annotations that became *e, but for its arrows and times. */
+void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q, uint64_t track,
+		   uint64_t name, uint64_t category, const struct event *e);
+/* The parts of pftrace_take_event() that it goes on with: arrows at r->refs, begin, end. */
+enum status pftrace_flows(struct pftrace_reader *r, struct event *e, uint64_t gpu_correlation,
+			  int64_t at_ns, struct error *err);
+enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, struct event *e,
+			  uint32_t pair, const struct pftrace_template *like, int64_t at_ns,
+			  struct error *err);
+enum status pftrace_end(struct pftrace_reader *r, struct pftrace_sequence *q,
+			struct pftrace_track *t, int64_t at_ns, struct error *err);
+bool pftrace_templates_new(struct pftrace_reader *r); /* false: no memory */
+bool pftrace_template_launches(const struct pftrace_template *t);
 /* Counted as lost where the times are out of range. */
 enum status pftrace_put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
 			struct error *err);

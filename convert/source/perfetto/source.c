@@ -207,7 +207,8 @@ static enum status find_sequence(struct pftrace_reader *r, uint64_t id,
 				    SEQUENCES_MOST);
 		TRY(vec_reserve(&r->sequences, &r->sequence_cap, r->sequence_count + 1, err));
 		*at = r->sequence_count;
-		r->sequences[r->sequence_count++] = (struct pftrace_sequence){ .id = id };
+		r->sequences[r->sequence_count++] =
+			(struct pftrace_sequence){ .id = id, .generation = 1 };
 	}
 	r->last_sequence = *at;
 	*out = &r->sequences[*at];
@@ -251,7 +252,11 @@ static enum status take_row(struct pftrace_reader *r, struct pftrace_sequence *q
 	if (!at)
 		return fail_memory(err);
 	r->interned += is_new;
-	*at = space == PFTRACE_CONTEXT ? number : name;
+	number = space == PFTRACE_CONTEXT ? number : name;
+	/* Events whose name or category was unknown are no templates; other texts may be missed. */
+	q->generation +=
+		is_new ? space != PFTRACE_NAME && space != PFTRACE_CATEGORY : *at != number;
+	*at = number;
 	return ST_OK;
 }
 
@@ -289,6 +294,7 @@ static enum status take_state(struct pftrace_reader *r, struct pftrace_sequence 
 			map_clear(&q->names[i]);
 		}
 		q->track = q->counter_count = q->clock = 0;
+		q->generation++;
 		q->has_state = true;
 	}
 	if (PFTRACE_HAS(p, INTERNED)) {
@@ -318,7 +324,11 @@ static enum status take_second(struct pftrace_reader *r, struct bytes packet, st
 {
 	struct pftrace_packet p;
 	struct pftrace_sequence *q = NULL;
+	bool is_taken;
 
+	TRY(pftrace_take_like(r, packet, &is_taken, err));
+	if (is_taken)
+		return ST_OK;
 	if (!split(packet, &p)) {
 		r->damaged++;
 		return ST_OK;
@@ -397,6 +407,8 @@ static enum status read_all(struct pftrace_reader *r, struct input *in, struct e
 
 	TRY(import_name(&r->to, name, strlen(name), &r->host, err));
 	TRY(kineto_args_init(&r->args, &r->to, err));
+	if (!pftrace_templates_new(r))
+		return fail_memory(err);
 	TRY(pftrace_packets(r, in, take_first, &first, err));
 	pftrace_clocks_to_epoch(r);
 	r->is_unpacking = false;
@@ -427,6 +439,7 @@ static void release(struct pftrace_reader *r)
 	for (size_t i = 0; i < r->open_count; i++)
 		free(r->opens[i].words);
 	free(r->sequences);
+	free(r->templates);
 	free(r->tracks);
 	free(r->processes);
 	free(r->readings);
