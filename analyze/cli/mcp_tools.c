@@ -2,6 +2,9 @@
 /* The tools of the protocol: what each takes, and the command line that it is. */
 #include "analyze/cli/internal.h"
 
+#include "analyze/report/report_list.h"
+#include "schemas/model/records.h"
+
 #include "convert/base/temporary.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
@@ -24,6 +27,22 @@ struct param {
 	const char *option; /* that it is the value of; NULL: it is a path and an operand */
 	bool is_needed;
 };
+
+/* What it is about, and the values that there are. */
+static void put_about(struct buf *b, const struct param *p)
+{
+	buf_put_text(b, p->about);
+	for (size_t i = 0; p->option && !strcmp(p->option, "--report") && report_types[i]; i++)
+		buf_putf(b, " %s", report_types[i]->name);
+	for (unsigned i = 1; p->option && !strcmp(p->option, "--kinds") && i < KIND_END; i++)
+		buf_putf(b, " %s", kind_word(i));
+}
+
+#define RUN_PARAM                                                                                  \
+	{                                                                                          \
+		"run", "of a folder with several runs: its number, or all; without it the latest", \
+			"--run", false                                                             \
+	}
 #define PATH_PARAM                                                                                 \
 	{                                                                                          \
 		"path",                                                                            \
@@ -57,21 +76,24 @@ static const struct mcp_tool {
 	  "phases, steps, kernels, how far the recording can be trusted.",
 	  "tacho-analyze",
 	  { "--format=text" },
-	  { PATH_PARAM, CUT_PARAMS } },
+	  { PATH_PARAM, RUN_PARAM, CUT_PARAMS } },
 	{ "report",
-	  "Tables with all rows: phases, steps, kernels, copies, slow, idle, launches, memory, "
-	  "comm, ranks, findings, critical, operators, replay, check; several with commas between.",
+	  "Tables with all rows.",
 	  "tacho-analyze",
 	  { "--format=md" },
-	  { PATH_PARAM, { "name", "of the report", "--report", true }, CUT_PARAMS } },
+	  { PATH_PARAM,
+	    { "name", "several with commas between:", "--report", true },
+	    RUN_PARAM,
+	    CUT_PARAMS } },
 	{ "explain",
 	  "What a figure, a cause or a rule means; with a path its values and the events behind "
 	  "it.",
 	  "tacho-analyze",
 	  { NULL },
-	  { { "figure", "a name from a page or table: idle_ns, sync, small_kernels", "--explain",
-	      true },
+	  { { "figure", "a name from a page or table: INPUT BOUND, idle_ns, sync, small_kernels",
+	      "--explain", true },
 	    { "path", "a trace or a folder", NULL, false },
+	    RUN_PARAM,
 	    CUT_PARAMS } },
 	{ "events",
 	  "Single events in time order, one a line: time and duration in ms, kind, track, name, "
@@ -79,7 +101,7 @@ static const struct mcp_tool {
 	  "tacho-convert",
 	  { "--type=text", "--quiet" },
 	  { PATH_PARAM,
-	    { "kinds", "only these: kernel memcpy memset sync api range", "--kinds", false },
+	    { "kinds", "only these, with commas between:", "--kinds", false },
 	    { "names", "only names that match, as a shell's pattern: *nccl*", "--names", false },
 	    { "devices", "only GPU events of these devices: 0,1", "--devices", false },
 	    CUT_PARAMS } },
@@ -96,6 +118,7 @@ static const struct mcp_tool {
 	      "together, semicolons between "
 	      "alternatives",
 	      "--what-if", true },
+	    RUN_PARAM,
 	    CUT_PARAMS } },
 	{ "diff",
 	  "Is run B slower than run A, and where did the time go?",
@@ -171,7 +194,12 @@ static void add_tool(cJSON *list, const struct mcp_tool *tool)
 	properties = cJSON_AddObjectToObject(schema, "properties");
 	needed = cJSON_AddArrayToObject(schema, "required");
 	for (const struct param *p = tool->params; p->name; p++) {
-		add_property(properties, p->name, "string", p->about);
+		struct buf about;
+
+		buf_init(&about, MCP_ANSWER);
+		put_about(&about, p);
+		add_property(properties, p->name, "string", buf_text(&about));
+		buf_release(&about);
 		if (p->is_needed)
 			cJSON_AddItemToArray(needed, cJSON_CreateString(p->name));
 	}
@@ -480,7 +508,9 @@ bool mcp_tools_call(struct mcp_tools *t, const char *name, const cJSON *argument
 		free(call.argv[i]);
 	/* 3 is a diff with a slower B, 4 is damage: both have an answer. */
 	*failed = !is_done || (t->exit_code && t->exit_code != 3 && t->exit_code != 4);
-	if (is_done)
+	if (is_done && !t->output.len)
+		buf_put_text(text, "no rows: the input has nothing of it");
+	else if (is_done)
 		put_part(t, (uint64_t)cursor, text);
 	return true;
 }

@@ -142,6 +142,14 @@ static void add_check(struct blocks *b, const struct figure *f)
 	explain_line(b, "asks", figure_check(f->name));
 }
 
+static void add_verdict(struct blocks *b, const struct figure *f)
+{
+	explain_line(b, "is", figure_verdict(f->name));
+	explain_line(
+		b, "rule",
+		"the family of findings whose change saves most of a step gives the first word");
+}
+
 static void add_definition(struct blocks *b, const struct figure *f)
 {
 	static const struct {
@@ -154,6 +162,7 @@ static void add_definition(struct blocks *b, const struct figure *f)
 		[FIGURE_PHASE] = { "phase", add_phase },
 		[FIGURE_RULE] = { "finding", add_rule },
 		[FIGURE_CHECK] = { "check", add_check },
+		[FIGURE_VERDICT] = { "verdict", add_verdict },
 	};
 	struct block_words *w = add_words(b, ROLE_TEXT, 0);
 

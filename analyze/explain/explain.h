@@ -3,7 +3,7 @@
  * explain.h - what a figure means, what it is in an input, and the events behind it.
  *
  * A figure is anything that stands on a page or in JSON: a column (with or without its unit, as it
- * is titled, or as TABLE.COLUMN), a table, a cause, a phase, a rule of findings, a check.  One
+ * is titled, or as TABLE.COLUMN), a table, a cause, a phase, a rule of findings, a check, a verdict.  One
  * name may be several; all are explained.
  */
 #pragma once
@@ -18,7 +18,8 @@ enum figure_type {
 	FIGURE_CAUSE,
 	FIGURE_PHASE,
 	FIGURE_RULE,
-	FIGURE_CHECK
+	FIGURE_CHECK,
+	FIGURE_VERDICT,
 };
 enum { FIGURES_MAX = 64, FIGURE_NAME = 96 };
 struct figure {
@@ -41,6 +42,8 @@ void figures_visit(visit_figure *visit, void *self);
 bool figure_selection(const struct figure *f, char selection[FIGURE_NAME]);
 /* What a check asks; NULL: there is none of this name. */
 const char *figure_check(const char *name);
+/* What the first word of a page means; NULL: it is none. */
+const char *figure_verdict(const char *name);
 /* Of the table that it is of; EVIDENCE_COUNT: there are no events. */
 enum evidence figure_table_evidence(const struct figure *f);
 /* Section of analyze/DEFINITIONS.md. */

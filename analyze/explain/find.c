@@ -13,6 +13,32 @@ static const char *const default_phases[] = { "validation", "checkpoint",    "da
 					      "optimizer",  "backward",      "forward",
 					      "other",      "before_window", "unattributed" };
 
+static const struct {
+	const char *name, *is;
+} verdicts[] = {
+	{ "input_bound", "GPUs wait while the step thread gets its input" },
+	{ "host_bound",
+	  "GPUs wait for what the host does: launches, operators, optimizer, allocator" },
+	{ "sync_bound",
+	  "the host waits for GPUs, which then have nothing to do until it launches" },
+	{ "compile_bound", "GPUs wait while code is compiled" },
+	{ "comm_bound", "communication runs beside no compute" },
+	{ "copy_bound", "copies run beside no compute, or the host waits for them" },
+	{ "compute_bound",
+	  "GPUs are busy with kernels: a third of that is what a change may save" },
+	{ "unbalanced", "ranks wait in collectives for those that come late" },
+	{ "no_verdict", "more time has no known cause than the best change saves" },
+	{ "no_gpu", "the file has no work of a GPU with its times" },
+};
+
+const char *figure_verdict(const char *name)
+{
+	for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
+		if (!strcmp(verdicts[i].name, name))
+			return verdicts[i].is;
+	return NULL;
+}
+
 const char *figure_check(const char *name)
 {
 	for (size_t i = 0; i < CHECKS; i++)
@@ -50,6 +76,8 @@ void figures_visit(visit_figure *visit, void *self)
 			visit(self, &(struct figure){ .type = FIGURE_RULE, .rule = r }, r->name);
 	for (size_t i = 0; i < CHECKS; i++)
 		visit(self, &(struct figure){ .type = FIGURE_CHECK }, check_types[i].name);
+	for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
+		visit(self, &(struct figure){ .type = FIGURE_VERDICT }, verdicts[i].name);
 }
 
 /* ---- matching --------------------------------------------------------------------------- */
@@ -116,6 +144,9 @@ static void match(void *self, const struct figure *f, const char *name)
 	if (f->type == FIGURE_COLUMN ? matches_column(s, f->table, f->column)
 				     : !strcmp(name, s->asked))
 		add(s, f, name);
+	else if (f->type == FIGURE_VERDICT && !strncmp(name, s->asked, len) &&
+		 !strcmp(name + len, "_bound"))
+		add(s, f, name); /* as JSON has it */
 	else if (f->type == FIGURE_CAUSE && s->asked[len] && is_prefix(name, s->asked, len) &&
 		 !strcmp(name, cause_word(CAUSE_HOST)))
 		add(s, f, s->asked);

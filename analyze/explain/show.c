@@ -220,7 +220,7 @@ bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 
 	if (f->type == FIGURE_RULE)
 		return of_rule(f->rule, selection);
-	if (f->type == FIGURE_CHECK)
+	if (f->type == FIGURE_CHECK || f->type == FIGURE_VERDICT)
 		return false;
 	if (f->type == FIGURE_CAUSE || f->type == FIGURE_PHASE) {
 		snprintf(selection, FIGURE_NAME, "%s:%.80s",
@@ -348,6 +348,9 @@ void explain_input(struct blocks *b, const struct figure *f, struct tables *tabl
 		break;
 	case FIGURE_RULE:
 		add_finding(b, width, f, tables);
+		break;
+	case FIGURE_VERDICT:
+		add_rows(b, width, tables, "verdict", "sentence", NULL, NULL);
 		break;
 	case FIGURE_TABLE:
 		t = tables_find(tables, f->table->name);

@@ -149,6 +149,82 @@ def check_late(tool, folder):
         expect(worst["rank"] == late, f"straggler {worst['rank']}, not {late}")
 
 
+def make_ddp(late, late_us=200_000, ranks=4, steps=8):
+    """Data-parallel training in which one rank is late in each backward, on the host, as an experiment of users of TraceML had it:
+    the all-reduce makes the backwards of all ranks equally long.  Kineto documents, and what the inspector would have written."""
+    documents, done, begin, correlation = [], [], [EPOCH_US] * ranks, 1
+    events = [[] for _ in range(ranks)]
+    done = [[] for _ in range(ranks)]
+
+    def put(rank, cat, name, tid, ts, dur, **args):
+        events[rank].append({"ph": "X", "cat": cat, "name": name, "pid": 0 if cat in ("kernel", "gpu_memcpy") else 100 + rank,
+                             "tid": tid, "ts": ts, "dur": dur, "args": args})
+
+    for step in range(steps):
+        ready = []
+        for rank in range(ranks):
+            at = begin[rank]
+            gpu = at + 200
+
+            def kernels(count, name, host, length):
+                nonlocal gpu, correlation
+                for _ in range(count):
+                    correlation += 1
+                    put(rank, "cuda_runtime", "cudaLaunchKernel", 100 + rank, host, 8, correlation=correlation)
+                    gpu = max(gpu, host + 12)
+                    put(rank, "kernel", name, 7, gpu, length - 2, device=0, stream=7, correlation=correlation)
+                    gpu += length
+                    host += 30
+                return host
+            host = kernels(20, "gemm_forward", at + 300, 2000)
+            forward = (at + 250, host)
+            backward_at = host + 50
+            host = kernels(10, "gemm_backward", backward_at + 20, 2000)
+            host += late_us if rank == late else 0  # a hook of this rank that computes on the host
+            host = kernels(10, "gemm_backward", host, 2000)
+            ready.append((at, forward, backward_at, host, gpu))
+        end = max(gpu for *_, gpu in ready) + 6000
+        for rank, (at, forward, backward_at, host, gpu) in enumerate(ready):
+            correlation += 1
+            put(rank, "cuda_runtime", "cudaLaunchKernelExC", 100 + rank, host, 8, correlation=correlation)
+            come = max(gpu, host + 12)
+            put(rank, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 20, come, end - come,
+                **{"device": 0, "stream": 20, "correlation": correlation, "Collective name": "allreduce", "In msg nelems": 1 << 20,
+                   "Out msg nelems": 1 << 20, "Group size": ranks, "dtype": "Float", "Process Group Name": "0",
+                   "Process Group Ranks": json.dumps(list(range(ranks))), "Seq": step})
+            put(rank, "user_annotation", "forward", 100 + rank, forward[0], forward[1] - forward[0])
+            put(rank, "cuda_runtime", "cudaStreamSynchronize", 100 + rank, host + 20, end - host - 10)
+            put(rank, "user_annotation", "backward", 100 + rank, backward_at, end + 20 - backward_at)
+            put(rank, "user_annotation", "optimizer", 100 + rank, end + 40, 500)
+            put(rank, "user_annotation", f"ProfilerStep#{step}", 100 + rank, at, end + 600 - at)
+            done[rank].append(("0x1a", "world", list(range(ranks)), "AllReduce", step + 1, 4 << 20, come, end))
+            begin[rank] = end + 620
+    for rank in range(ranks):
+        documents.append({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": ranks},
+                          "deviceProperties": [{"id": 0, "name": "H100", "numSms": 132}], "traceEvents": events[rank]})
+    return documents, done
+
+
+def check_equal_backwards(tool, folder):
+    """The backwards are equally long and the culprit is named: by traces, by the inspector's files, by both together."""
+    for late in (1, 2):
+        documents, done = make_ddp(late)
+        lengths = [sorted({e["dur"] for e in d["traceEvents"] if e["name"] == "backward"}) for d in documents]
+        expect(max(map(max, lengths)) - min(map(min, lengths)) < 2000, "the backwards are not equal")
+        for what in ("traces", "inspector", "both"):
+            path = os.path.join(folder, f"equal{late}{what}")
+            os.makedirs(path)
+            if what != "inspector":
+                for rank, document in enumerate(documents):
+                    with open(os.path.join(path, f"rank{rank}.pt.trace.json"), "w", encoding="utf-8") as file:
+                        json.dump(document, file)
+            if what != "traces":
+                write_job(path, done, late == 1)
+            page = " ".join(tool.run("tacho-analyze", path).stdout.decode().split())
+            verdict = page[:page.find("GPU TIME")] if "GPU TIME" in page else page[:1500]
+            expect(f"rank {late}" in verdict, f"late rank {late}, {what}: the first page says {verdict[:700]}")
+
+
 def check_point(tool, folder):
     path = os.path.join(folder, "point")
     os.makedirs(path)
@@ -206,6 +282,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_waits(tool, folder)
         check_late(tool, folder)
+        check_equal_backwards(tool, folder)
         check_point(tool, folder)
         check_damage(tool, folder)
     print(f"{good} passed, {bad} failed")

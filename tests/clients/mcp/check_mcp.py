@@ -82,6 +82,56 @@ async def drive(binaries, folder):
             check(f"refused {path}", failed and "root:" not in got, got)
 
 
+JUDGED = os.path.join(os.environ.get("TACHO_TRACES", "../shared/traces"), "judged")
+# What an engineer found in them by hand: words that the answers on the way must have.
+CAUSES = {
+    "param_resnet_kineto.json.gz": ("INPUT BOUND", ("data loader", "DataLoader")),
+    "param_linear_kineto.json.gz": ("HOST BOUND", ("launch",)),
+    "dlrm_8ranks": ("UNBALANCED", ("rank 7",)),
+}
+
+
+async def untrained(binaries):
+    """A reader that knows nothing of us: it does what the instructions and descriptions say, with the words of the last answer."""
+    server = StdioServerParameters(command=os.path.join(binaries, "tacho-analyze"), args=["--mcp", JUDGED])
+    async with stdio_client(server) as (reading, writing), ClientSession(reading, writing) as session:
+        await session.initialize()
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+
+        def schema(tool):
+            return getattr(tool, "input_schema", None) or getattr(tool, "inputSchema")
+
+        def about(tool, name):
+            return schema(tools[tool])["properties"][name]["description"]
+        listed, _ = await whole(session, "files")
+        for path, (verdict, words) in CAUSES.items():
+            check(f"{path} is listed", path in listed, listed)
+            page, failed = await whole(session, "summary", path=path)
+            first = re.search(r"^(?:! )?([A-Z]{4,}(?: [A-Z]+)?)  ", page, re.M)
+            check(f"{path}: the page begins with its verdict", not failed and first and first[1] == verdict, page[:300])
+            said, failed = await whole(session, "explain", figure=first[1] if first else "", path=path)
+            check(f"{path}: its first word is explained", not failed and "verdict" in said, said)
+            findings = re.findall(r"^\d+ +[≤−] +[\d.,]+ +([a-z0-9_]+)", page, re.M)
+            check(f"{path}: what to change is named", bool(findings), page)
+            said += page
+            for finding in findings[:2]:
+                more, failed = await whole(session, "explain", figure=finding, path=path)
+                check(f"{path}: {finding} is explained, with its events", not failed and "looks for" in more, more[:300])
+                said += more
+            check(f"{path}: the cause is found", all(word in said for word in words), [word for word in words if word not in said])
+            for report in about("report", "name").split(":")[1].split():
+                table, failed = await whole(session, "report", path=path, name=report)
+                check(f"{path}: report {report}", not failed and table, table[:200])
+            for kind in about("events", "kinds").split(":")[1].split():
+                rows, failed = await whole(session, "events", path=path, kinds=kind, to="0.05s")
+                check(f"{path}: events of {kind}", not failed and rows, rows[:200])
+        page, _ = await whole(session, "summary", path=".")
+        if "--run N" in page:
+            check("another run of the folder", "run" in schema(tools["summary"])["properties"], page[:300])
+            page, failed = await whole(session, "summary", path=".", run="1")
+            check("another run of the folder", not failed and "run 1 of" in page, page[:300])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -94,6 +144,10 @@ def main():
             os.rename(os.path.join(made, "r0.tacho"), made + ".tacho")
         os.symlink("/etc", os.path.join(folder, "way_out"))
         asyncio.run(drive(binaries, folder))
+        if os.path.isdir(JUDGED):
+            asyncio.run(untrained(binaries))
+        else:
+            print(f"no {JUDGED}: the untrained reader has nothing to read")
     print(f"{good} passed, {bad} failed")
     return bad > 0
 
