@@ -144,9 +144,6 @@ static void match(void *self, const struct figure *f, const char *name)
 	if (f->type == FIGURE_COLUMN ? matches_column(s, f->table, f->column)
 				     : !strcmp(name, s->asked))
 		add(s, f, name);
-	else if (f->type == FIGURE_VERDICT && !strncmp(name, s->asked, len) &&
-		 !strcmp(name + len, "_bound"))
-		add(s, f, name); /* as JSON has it */
 	else if (f->type == FIGURE_CAUSE && s->asked[len] && is_prefix(name, s->asked, len) &&
 		 !strcmp(name, cause_word(CAUSE_HOST)))
 		add(s, f, s->asked);
