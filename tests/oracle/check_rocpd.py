@@ -441,6 +441,28 @@ def check_work_alone(tool, folder):
     expect("launch unknown" in page and "before window" not in page, "phases without launches")
 
 
+# What AMD's TraceLens (171dd747, generate_perf_report_rocprof) says of the same file: names by their beginning, count, ns, shortest,
+# longest; its milliseconds of kernels are microseconds.  Its total is from the begin of the process, ours from the first kernel.
+TRACELENS_BUSY_NS = 4_233_112_334
+TRACELENS = (("ncclDevKernel_Generic_1", 1310, 4_158_756_678, 70_280, 733_003_332),
+             ("__amd_rocclr_fillBufferAligned", 3213, 13_047_568, 560, 85_561),
+             ("__amd_rocclr_copyBuffer", 3153, 10_051_659, 640, 35_161))
+TRACELENS_KERNELS, TRACELENS_ELEMENTWISE = 43_915, (16_971, 74_340_648)
+
+
+def check_tracelens(rank):
+    kernels, gpu = rank["kernels"], rank["gpus"][0]
+    expect(gpu["busy_ns"] == TRACELENS_BUSY_NS, f"busy {gpu['busy_ns']}, TraceLens {TRACELENS_BUSY_NS}")
+    expect(sum(k["count"] for k in kernels) == TRACELENS_KERNELS, "kernels that TraceLens counts")
+    for name, count, ns, least, most in TRACELENS:
+        rows = [k for k in kernels if k["name"].startswith(name)]
+        got = (sum(k["count"] for k in rows), sum(k["total_ns"] for k in rows), min(k["min_ns"] for k in rows), max(k["max_ns"] for k in rows))
+        expect(got == (count, ns, least, most), f"{name}: {got}, TraceLens {(count, ns, least, most)}")
+    rows = [k for k in kernels if "vectorized_elementwise_kernel" in k["name"]]
+    got = sum(k["count"] for k in rows), sum(k["total_ns"] for k in rows)
+    expect(got == TRACELENS_ELEMENTWISE, f"vectorized_elementwise_kernel: {got}, TraceLens {TRACELENS_ELEMENTWISE}")
+
+
 def check_real(tool, traces):
     path = os.path.join(traces, "rocprof", "908_results.json.gz")
     if not os.path.exists(path):
@@ -464,6 +486,7 @@ def check_real(tool, traces):
     gpu = rank["gpus"][0]
     expect(gpu["span_ns"] - gpu["idle_ns"] == busy, f"busy {gpu['span_ns'] - gpu['idle_ns']} and {busy}")
     expect(rank["pid"] == one["metadata"]["pid"], "process of the real run")
+    check_tracelens(rank)
 
 
 def main():
