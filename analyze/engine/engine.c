@@ -4,6 +4,7 @@
 #include "analyze/engine/accumulate.h"
 #include "convert/base/messages.h"
 #include "convert/input/input.h"
+#include "schemas/base/vec.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,6 +13,10 @@
 
 enum { RESIDENT_BYTES = 64 * 1024 };
 
+struct later { /* an input that is merged when all others are */
+	struct tables *tables;
+	size_t input;
+};
 struct engine {
 	const struct engine_request *how;
 	struct engine_result *all;
@@ -19,6 +24,8 @@ struct engine {
 	size_t next;                            /* input to be taken */
 	uint64_t events, done_bytes, all_bytes; /* done_bytes: of inputs that are closed */
 	struct input **open;                    /* by input; NULL: not open, or no memory */
+	struct later *later;
+	size_t later_count, later_cap;
 	enum status status; /* of what is nobody's input: memory, ceilings of the merged tables */
 	struct error error;
 };
@@ -113,6 +120,51 @@ static void merge(struct engine *e, struct tables *from, size_t input)
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* NCCL's inspector says again what a trace of the same rank has, with fewer arguments: who has both
+ * would count each collective twice. */
+static bool is_inspector(struct tables *t)
+{
+	struct table *inputs = tables_find(t, "inputs");
+	const union value *row = table_at(inputs, 0);
+	const char *format = row ? row[table_column(inputs, "format")].text : NULL;
+
+	return format && !strcmp(format, "NCCL inspector");
+}
+
+static bool put_off(struct engine *e, struct tables *t, size_t input)
+{
+	pthread_mutex_lock(&e->lock);
+	bool fits = vec_reserve(&e->later, &e->later_cap, e->later_count + 1, NULL) == ST_OK;
+	if (fits)
+		e->later[e->later_count++] = (struct later){ t, input };
+	pthread_mutex_unlock(&e->lock);
+	return fits;
+}
+
+static bool has_ranks_of(struct tables *all, struct tables *one)
+{
+	struct table *ranks = tables_find(one, "ranks"), *known = tables_find(all, "ranks");
+	const union value *row = table_at(ranks, 0), *other;
+
+	for (size_t i = 0; row && row[0].u64 != NO_U64 && (other = table_at(known, i)); i++)
+		if (other[0].u64 == row[0].u64)
+			return true;
+	return false;
+}
+
+static void merge_later(struct engine *e)
+{
+	for (size_t i = 0; i < e->later_count; i++)
+		e->all->inputs[e->later[i].input].outcome.is_twin =
+			has_ranks_of(e->all->tables, e->later[i].tables);
+	for (size_t i = 0; i < e->later_count; i++) {
+		if (!e->all->inputs[e->later[i].input].outcome.is_twin)
+			merge(e, e->later[i].tables, e->later[i].input);
+		tables_free(e->later[i].tables);
+	}
+	free(e->later);
+}
+
 /* ---- one input -------------------------------------------------------------------------- */
 
 static size_t share_of(const struct engine *e, unsigned eighths)
@@ -201,7 +253,9 @@ static void *work(void *self)
 		if (usable && status != ST_OK &&
 		    note_error(into, input_path(in), err->text, NULL) != ST_OK)
 			usable = false;
-		if (usable)
+		if (usable && e->how->count > 1 && is_inspector(into) && put_off(e, into, index))
+			into = NULL;
+		else if (usable)
 			merge(e, into, index);
 		tables_free(into);
 		trace_free(trace);
@@ -238,6 +292,7 @@ enum status engine_accumulate(struct engine_result *out, const struct engine_req
 	work(&e); /* this thread too, and alone if there is no other */
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
+	merge_later(&e);
 	progress_stop(ticker);
 	free(e.open);
 	free(threads);

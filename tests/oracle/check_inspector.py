@@ -220,8 +220,12 @@ def check_equal_backwards(tool, folder):
                         json.dump(document, file)
             if what != "traces":
                 write_job(path, done, late == 1)
+            report = tool.report(path)
+            made = max(report["ranks"], key=lambda r: r["waits"]["made_wait_ns"])
+            expect(made["rank"] == late and made["waits"]["matched"] == 8, f"{what}: rank {made['rank']}, {made['waits']}")
             page = " ".join(tool.run("tacho-analyze", path).stdout.decode().split())
             verdict = page[:page.find("GPU TIME")] if "GPU TIME" in page else page[:1500]
+            expect("4 of 4 ranks" in page, f"{what}: ranks are counted twice: {page[:300]}")
             expect(f"rank {late}" in verdict, f"late rank {late}, {what}: the first page says {verdict[:700]}")
 
 
