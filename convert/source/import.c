@@ -67,6 +67,14 @@ enum status import_attr_named(struct import *m, const char *key, size_t len, str
 	return ST_OK;
 }
 
+enum status import_number(struct import *m, const char *key, int64_t number, bool is_arg,
+			  struct error *err)
+{
+	struct attr a = { .type = number < 0 ? ATTR_I64 : ATTR_U64, .bits = (uint64_t)number };
+
+	return import_attr_named(m, key, strlen(key), &a, is_arg, err);
+}
+
 enum status import_text(struct import *m, const char *key, const char *text, size_t len,
 			struct error *err)
 {

@@ -47,6 +47,9 @@ void import_attr(struct import *m, const struct attr *attr, bool is_arg);
 /* The same, with attr->key set to the name `key`. */
 enum status import_attr_named(struct import *m, const char *key, size_t len, struct attr *attr,
 			      bool is_arg, struct error *err);
+/* The same for a number; one below 0 is signed. */
+enum status import_number(struct import *m, const char *key, int64_t number, bool is_arg,
+			  struct error *err);
 /* A text that many events share. */
 enum status import_text(struct import *m, const char *key, const char *text, size_t len,
 			struct error *err);

@@ -191,8 +191,8 @@ struct taken {
 	const struct pickle_value *first; /* what is kept of the first item */
 };
 
-static enum status take_text(void *user, size_t list, size_t ordinal, struct pickle_value *item,
-			     struct error *err)
+static enum status take_one_text(void *user, size_t list, size_t ordinal, struct pickle_value *item,
+				 struct error *err)
 {
 	struct taken *t = user;
 	size_t at = strlen(t->text);
@@ -227,7 +227,7 @@ void test_pickle_stream(void)
 	folder_make(&s);
 	for (size_t i = 0; i < 2; i++) {
 		struct taken t = { .values = NULL };
-		struct pickle_taker taker = { .lists = lists, .take = take_text, .user = &t };
+		struct pickle_taker taker = { .lists = lists, .take = take_one_text, .user = &t };
 
 		for (size_t len = 0; len <= rows[i].len; len++) {
 			struct error err = { .at = NOWHERE };

@@ -20,7 +20,7 @@
 
 #define FILE_MOST   ((uint64_t)128 << 20)
 #define VALUES_MOST ((size_t)512 << 20)
-enum { FRAMES_SHOWN = 4, TEXT_MOST = 4096, NEST_MOST = 8, RANK_DIGITS = 7 };
+enum { TEXT_MOST = 4096, NEST_MOST = 8, RANK_DIGITS = 7 };
 
 struct flight {
 	struct import to;
@@ -31,19 +31,15 @@ struct flight {
 	uint64_t damaged;
 };
 
-static bool has(const uint8_t *head, size_t len, const char *word)
-{
-	return memmem(head, len, word, strlen(word)) != NULL;
-}
-
 static int flight_bid(const uint8_t *head, size_t len)
 {
 	bool is_pickle = len > 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
 
 	if (!is_pickle && (!len || head[0] != '{'))
 		return 0;
-	return has(head, len, "collective_seq_id") ||
-			       (has(head, len, "pg_config") && has(head, len, "pg_status"))
+	return pickle_head_has(head, len, "collective_seq_id") ||
+			       (pickle_head_has(head, len, "pg_config") &&
+				pickle_head_has(head, len, "pg_status"))
 		       ? 98
 		       : 0;
 }
@@ -95,37 +91,20 @@ static enum status put_value(struct flight *f, const char *key, const struct pic
 	return status;
 }
 
-static enum status put_number(struct flight *f, const char *key, int64_t v, bool is_arg,
-			      struct error *err)
-{
-	struct attr a = { .type = v < 0 ? ATTR_I64 : ATTR_U64, .bits = (uint64_t)v };
-
-	return import_attr_named(&f->to, key, strlen(key), &a, is_arg, err);
-}
-
-/* Where in the program it was asked for: the innermost functions, "train.py:91 step < loop.py:7
- * fit" */
+/* Where in the program it was asked for. */
 static enum status put_frames(struct flight *f, const struct pickle_value *frames,
 			      struct error *err)
 {
-	char text[512] = "";
-	size_t at = 0, shown = 0;
+	enum status status = ST_OK;
+	struct buf text;
 
-	for (size_t i = 0; i < pickle_count(frames) && shown < FRAMES_SHOWN; i++) {
-		const struct pickle_value *one = frames->items[i];
-		const char *file = pickle_text(pickle_get(one, "filename"), "");
-		const char *base = strrchr(file, '/');
-
-		if (!file[0] || strstr(file, "torch/distributed"))
-			continue; /* how PyTorch hands a collective on says nothing about the
-				     program */
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%.60s:%lld %.60s",
-				       shown ? " < " : "", base ? base + 1 : file,
-				       (long long)pickle_int(pickle_get(one, "line"), 0),
-				       pickle_text(pickle_get(one, "name"), ""));
-		shown++;
-	}
-	return shown ? import_text(&f->to, "where", text, strlen(text), err) : ST_OK;
+	buf_init(&text, TEXT_MOST);
+	if (frames && frames->type == PICKLE_LIST)
+		pickle_put_where(&text, frames);
+	if (text.len)
+		status = import_text(&f->to, "where", buf_text(&text), text.len, err);
+	buf_release(&text);
+	return status;
 }
 
 /* ---- a collective ----------------------------------------------------------------------- */
@@ -207,13 +186,13 @@ static enum status put_entry(struct flight *f, const struct pickle_value *entry,
 	TRY(put_value(f, "out_sizes", pickle_get(entry, "output_sizes"), err));
 	TRY(put_value(f, "in_types", pickle_get(entry, "input_dtypes"), err));
 	TRY(put_value(f, "out_types", pickle_get(entry, "output_dtypes"), err));
-	TRY(put_number(f, "is_p2p", is_p2p, false, err));
-	TRY(put_number(f, "timeout_ms", pickle_int(pickle_get(entry, "timeout_ms"), 0), false,
-		       err));
+	TRY(import_number(&f->to, "is_p2p", is_p2p, false, err));
+	TRY(import_number(&f->to, "timeout_ms", pickle_int(pickle_get(entry, "timeout_ms"), 0),
+			  false, err));
 	TRY(put_frames(f, pickle_get(entry, "frames"), err));
 	if (started > 0)
-		TRY(put_number(f, "started_ns", started, true, err));
-	return put_number(f, "collective_seq", number_of_entry(entry), true, err);
+		TRY(import_number(&f->to, "started_ns", started, true, err));
+	return import_number(&f->to, "collective_seq", number_of_entry(entry), true, err);
 }
 
 static enum status take_entry(struct flight *f, const struct pickle_value *entry, struct error *err)

@@ -43,7 +43,7 @@ static inline unsigned take_digits(const uint8_t *p, uint64_t *v)
 	return count + more;
 }
 
-const uint8_t *json_number_take_any(const uint8_t *text, struct json_number *out)
+const uint8_t *json_number_take(const uint8_t *text, struct json_number *out)
 {
 	unsigned minus = *text == '-', count, decimals = 0;
 	const uint8_t *p = text + minus;
@@ -79,7 +79,7 @@ double json_number_f64(const struct json_number *n)
 	return n->class == JSON_NEGATIVE_FRACTION || n->class == JSON_NEGATIVE ? -v : v;
 }
 
-bool json_number_us_to_ns_slowly(const struct json_number *n, int64_t *ns)
+bool json_number_us_to_ns(const struct json_number *n, int64_t *ns)
 {
 	uint64_t size;
 

@@ -73,38 +73,7 @@ static inline unsigned json_digits_ahead(const uint8_t *p)
 
 /* Returns the end of the number at `text`, of which JSON_NUMBER_REACH may be looked at; NULL: the
  * scanner has to look.  `use` is left alone. */
-const uint8_t *json_number_take_any(const uint8_t *text, struct json_number *out);
-
-/* The same, but for a call where there are few digits and nothing odd. */
-static inline const uint8_t *json_number_take(const uint8_t *text, struct json_number *out)
-{
-	unsigned count = json_digits_ahead(text), decimals = 0;
-	const uint8_t *p = text + count;
-	uint64_t digits;
-
-	if (!count || (*text == '0' && count > 1))
-		return json_number_take_any(text, out);
-	if (count <= 8)
-		digits = json_digits_value(get_u64(text), count);
-	else
-		digits = json_digits_value(get_u64(text), 8) * json_powers[count - 8] +
-			 json_digits_value(get_u64(text + 8), count - 8);
-	if (*p == '.') {
-		decimals = json_digits_ahead(++p);
-		if (!decimals || decimals > 8 || count + decimals > JSON_DIGITS_MOST)
-			return json_number_take_any(text, out);
-		digits = digits * json_powers[decimals] + json_digits_value(get_u64(p), decimals);
-		p += decimals;
-	}
-	if (*p > ',' && *p != '}') /* a digit more, an exponent */
-		return json_number_take_any(text, out);
-	out->text = (const char *)text;
-	out->digits = digits;
-	out->len = (uint32_t)(p - text);
-	out->decimals = (uint8_t)decimals;
-	out->class = decimals ? JSON_FRACTION : JSON_WHOLE;
-	return p;
-}
+const uint8_t *json_number_take(const uint8_t *text, struct json_number *out);
 
 /* False also where there is less than JSON_NUMBER_REACH to look at. */
 static inline bool json_number_read(const char *text, const char *end, struct json_number *out)
@@ -115,13 +84,4 @@ static inline bool json_number_read(const char *text, const char *end, struct js
 
 /* As json_f64() and json_us_to_ns() of its text. */
 double json_number_f64(const struct json_number *n);
-bool json_number_us_to_ns_slowly(const struct json_number *n, int64_t *ns);
-
-static inline bool json_number_us_to_ns(const struct json_number *n, int64_t *ns)
-{
-	if ((n->class != JSON_WHOLE && n->class != JSON_FRACTION) || n->decimals > 3 ||
-	    n->digits > (uint64_t)INT64_MAX / 1000)
-		return json_number_us_to_ns_slowly(n, ns);
-	*ns = (int64_t)(n->digits * json_powers[3 - n->decimals]);
-	return true;
-}
+bool json_number_us_to_ns(const struct json_number *n, int64_t *ns);

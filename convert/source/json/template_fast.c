@@ -197,7 +197,7 @@ static bool placeholder_class(const struct json_placeholder *number, uint8_t *cl
 	if (number->len > JSON_NUMBER_REACH)
 		return false;
 	memcpy(copy, number->text, number->len);
-	if (!json_number_take_any((const uint8_t *)copy, &read) || read.len != number->len)
+	if (!json_number_take((const uint8_t *)copy, &read) || read.len != number->len)
 		return false;
 	*class = number->any_class ? (uint8_t)JSON_ANY_CLASS : read.class;
 	return true;

@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "schemas/base/status.h"
+#include "schemas/base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,3 +97,14 @@ int64_t pickle_int(const struct pickle_value *v, int64_t fallback);
 const char *pickle_text(const struct pickle_value *v, const char *fallback);
 /* How many items a list or dictionary has; 0 for anything else. */
 size_t pickle_count(const struct pickle_value *v);
+
+/* Appends "FILE:LINE NAME" of a dictionary of a stack. */
+void pickle_put_frame(struct buf *out, const struct pickle_value *frame, const char *before,
+		      bool has_folder);
+/*
+ * The innermost functions of the program, "model.py:31 forward < train.py:88 step".  With stacks of
+ * C++ most functions are none of it, so Python comes first; where there is only PyTorch, or only
+ * C++, it is better than nothing.
+ */
+void pickle_put_where(struct buf *out, const struct pickle_value *frames);
+bool pickle_head_has(const uint8_t *head, size_t len, const char *word);

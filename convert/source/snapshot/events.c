@@ -9,14 +9,6 @@
 const char *const snapshot_text_keys[SNAPSHOT_TEXTS] = { "user_metadata", "compile_context",
 							 "category" };
 
-enum status snapshot_put_number(struct snapshot *s, const char *key, uint64_t number, bool is_arg,
-				struct error *err)
-{
-	struct attr a = { .type = ATTR_U64, .bits = number };
-
-	return import_attr_named(&s->to, key, strlen(key), &a, is_arg, err);
-}
-
 enum status snapshot_device(struct snapshot *s, size_t ordinal, struct device_state **out,
 			    struct error *err)
 {
@@ -64,7 +56,7 @@ enum status snapshot_put_place(struct snapshot *s, const struct place *at, const
 		import_attr(&s->to, &a, false);
 	}
 	if (at->stream)
-		TRY(snapshot_put_number(s, "stream", (uint64_t)at->stream, false, err));
+		TRY(import_number(&s->to, "stream", at->stream, false, err));
 	if (at->pool[0] || at->pool[1]) {
 		char text[48];
 
@@ -104,8 +96,8 @@ enum status snapshot_put_pool(struct snapshot *s, enum kind kind, const struct p
 			   .flags = from ? 0 : EVENT_BEGAN_EARLIER };
 
 	import_begin(&s->to);
-	TRY(snapshot_put_number(s, "total_allocated", 0, true, err));
-	TRY(snapshot_put_number(s, "total_reserved", 0, true, err));
+	TRY(import_number(&s->to, "total_allocated", 0, true, err));
+	TRY(import_number(&s->to, "total_reserved", 0, true, err));
 	TRY(snapshot_put_place(s, at, from, err));
 	return snapshot_put_event(s, &e, from ? from->time_us : d->begin_us, err);
 }
@@ -123,10 +115,10 @@ enum status snapshot_put_mark(struct snapshot *s, const char *name, const struct
 		d->reserved -= (uint64_t)at->size;
 	import_begin(&s->to);
 	TRY(import_name(&s->to, name, strlen(name), &e.name, err));
-	TRY(snapshot_put_number(s, "bytes", (uint64_t)at->size, true, err));
-	TRY(snapshot_put_number(s, is_oom ? "device_free" : "address",
-				(uint64_t)(is_oom ? from->device_free : at->address), true, err));
-	TRY(snapshot_put_number(s, "device", at->device, false, err));
+	TRY(import_number(&s->to, "bytes", at->size, true, err));
+	TRY(import_number(&s->to, is_oom ? "device_free" : "address",
+			  (is_oom ? from->device_free : at->address), true, err));
+	TRY(import_number(&s->to, "device", at->device, false, err));
 	TRY(snapshot_put_place(s, at, from, err));
 	return snapshot_put_event(s, &e, at_us, err);
 }

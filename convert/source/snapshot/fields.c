@@ -6,53 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN = 4 /* functions */, STACK_BYTES = 1 << 14, LEVELS = 3 };
+enum { STACK_BYTES = 1 << 14 };
 
 /* ---- stacks ----------------------------------------------------------------------------- */
-
-static bool is_python(const char *file)
-{
-	size_t len = strlen(file);
-
-	return len > 3 && !strcmp(file + len - 3, ".py");
-}
-
-/* How PyTorch calls a module or hands a call on says nothing about the program. */
-static bool is_of_torch(const char *file)
-{
-	return strstr(file, "/torch/") != NULL;
-}
-
-static void put_frame(struct buf *out, const struct pickle_value *frame, const char *before,
-		      bool has_folder)
-{
-	const char *file = pickle_text(pickle_get(frame, "filename"), "");
-	const char *base = has_folder ? NULL : strrchr(file, '/');
-
-	buf_putf(out, "%s%.300s:%lld %.200s", before, base ? base + 1 : file,
-		 (long long)pickle_int(pickle_get(frame, "line"), 0),
-		 pickle_text(pickle_get(frame, "name"), "?"));
-}
-
-/*
- * The innermost functions of the program, "model.py:31 forward < train.py:88 step".  With stacks of
- * C++ most functions are none of it, so Python comes first; where there is only PyTorch, or only
- * C++, it is better than nothing.
- */
-static void put_where(struct buf *out, const struct pickle_value *frames)
-{
-	for (unsigned level = LEVELS; level-- > 0 && !out->len;) {
-		unsigned shown = 0;
-
-		for (size_t i = 0; i < pickle_count(frames) && shown < SHOWN; i++) {
-			const char *file =
-				pickle_text(pickle_get(frames->items[i], "filename"), "");
-
-			if (is_python(file) + (is_python(file) && !is_of_torch(file)) >= (int)level)
-				put_frame(out, frames->items[i], shown++ ? " < " : "", false);
-		}
-	}
-}
 
 /* The place of a stack among those of the snapshot. */
 static enum status stack_take(struct snapshot *s, struct pickle_value **at, uint32_t *place,
@@ -75,11 +31,11 @@ static enum status stack_take(struct snapshot *s, struct pickle_value **at, uint
 		return fail_memory(err);
 	if (is_new) {
 		buf_init(&text, STACK_BYTES);
-		put_where(&text, frames);
+		pickle_put_where(&text, frames);
 		status = import_name(&s->to, buf_text(&text), text.len, &stack.where, err);
 		buf_clear(&text);
 		for (size_t i = 0; i < frames->count && text.len < STACK_BYTES / 2; i++)
-			put_frame(&text, frames->items[i], i ? "\n" : "", true);
+			pickle_put_frame(&text, frames->items[i], i ? "\n" : "", true);
 		if (status == ST_OK)
 			status = import_name(&s->to, buf_text(&text), text.len, &stack.whole, err);
 		buf_release(&text);

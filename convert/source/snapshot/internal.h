@@ -89,8 +89,6 @@ enum status entry_read(struct snapshot *s, struct pickle_value *v, struct entry 
 /* The tracks of a GPU, made when it is first seen; one beyond SNAPSHOT_DEVICES is the first. */
 enum status snapshot_device(struct snapshot *s, size_t ordinal, struct device_state **out,
 			    struct error *err);
-enum status snapshot_put_number(struct snapshot *s, const char *key, uint64_t number, bool is_arg,
-				struct error *err);
 /* What all events have: where in the program, on which stream and of which pool.  `e` may be NULL.
  */
 enum status snapshot_put_place(struct snapshot *s, const struct place *at, const struct entry *e,

@@ -35,17 +35,13 @@ static const struct pickle_list lists[] = {
 	{ NULL, false },
 };
 
-static bool has(const uint8_t *head, size_t len, const char *word)
-{
-	return memmem(head, len, word, strlen(word)) != NULL;
-}
-
 static int snapshot_bid(const uint8_t *head, size_t len)
 {
 	bool is_pickle = len > 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
 
-	return is_pickle && (has(head, len, "device_traces") ||
-			     (has(head, len, "segments") && has(head, len, "total_size")))
+	return is_pickle && (pickle_head_has(head, len, "device_traces") ||
+			     (pickle_head_has(head, len, "segments") &&
+			      pickle_head_has(head, len, "total_size")))
 		       ? 98
 		       : 0;
 }
@@ -255,14 +251,14 @@ static enum status put_segment(struct snapshot *s, const struct segment *g, stru
 	struct event e = { .kind = KIND_MARK, .track = d->segments, .name = s->name_segment };
 
 	import_begin(&s->to);
-	TRY(snapshot_put_number(s, "bytes", g->sums[SEGMENT_TOTAL], true, err));
-	TRY(snapshot_put_number(s, "address", (uint64_t)g->at.address, true, err));
+	TRY(import_number(&s->to, "bytes", (int64_t)g->sums[SEGMENT_TOTAL], true, err));
+	TRY(import_number(&s->to, "address", g->at.address, true, err));
 	for (size_t i = SEGMENT_TOTAL + 1; i < SEGMENT_SUMS; i++)
-		TRY(snapshot_put_number(s, keys[i], g->sums[i], true, err));
-	TRY(snapshot_put_number(s, "device", g->at.device, false, err));
+		TRY(import_number(&s->to, keys[i], (int64_t)g->sums[i], true, err));
+	TRY(import_number(&s->to, "device", g->at.device, false, err));
 	TRY(import_text(&s->to, "size_class", g->is_large ? "large" : "small", 5, err));
 	if (g->is_expandable)
-		TRY(snapshot_put_number(s, "expandable", 1, false, err));
+		TRY(import_number(&s->to, "expandable", 1, false, err));
 	TRY(snapshot_put_place(s, &g->at, NULL, err));
 	return snapshot_put_event(s, &e, d->last_us + 1, err);
 }
@@ -323,7 +319,7 @@ static enum status put_settings(struct snapshot *s, const struct pickle_value *s
 		if (v->type == PICKLE_TEXT && key[0])
 			TRY(import_text(&s->to, key, v->text, v->len, err));
 		else if ((v->type == PICKLE_INT || v->type == PICKLE_BOOL) && key[0])
-			TRY(snapshot_put_number(s, key, (uint64_t)v->number, false, err));
+			TRY(import_number(&s->to, key, v->number, false, err));
 	}
 	TRY(import_schema_id(&s->to, &p.schema, err));
 	trace_set_process(s->to.trace, s->to.process, &p);
