@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/perfetto/internal.h"
-
-#include "convert/source/kineto/import_fast.h"
+#include "convert/source/perfetto/event_fast.h"
 
 #include "schemas/base/json_text.h"
 

@@ -7,7 +7,7 @@
  * track is enough.  Where a begin or an end stands before what is open on its track, that track's
  * begins and ends go through a spool of pairs from there on.
  */
-#include "convert/source/perfetto/internal.h"
+#include "convert/source/perfetto/event_fast.h"
 
 #include "convert/source/chrome/pairs.h"
 #include "schemas/base/vec.h"

@@ -5,9 +5,8 @@
  * number of each went.  The next begin of the same name, track and bytes is that event with its own
  * numbers, and no name, schema or track of it is looked up.
  */
-#include "convert/source/perfetto/internal.h"
+#include "convert/source/perfetto/event_fast.h"
 
-#include "convert/source/kineto/import_fast.h"
 #include "schemas/base/plain.h"
 
 #include <stdlib.h>

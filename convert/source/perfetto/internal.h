@@ -137,17 +137,7 @@ struct pftrace_reading { /* of a clock: from `ns` to `end_ns` it is so far from 
 	int64_t ns, shift_ns, end_ns;
 };
 struct pftrace_template; /* event_fast.c */
-/* What became of an annotation, beside enum kineto_use. */
-enum pftrace_use {
-	PFTRACE_WHOLE = 16, /* of a template: it has to be the same */
-	PFTRACE_ODD,        /* unknown, or lost: the event is no template */
-	PFTRACE_UNUSED,
-	PFTRACE_NUMBER, /* these three: of our writer, members of the event */
-	PFTRACE_BYTES,
-	PFTRACE_RESULT,
-	PFTRACE_MEMBER = 32, /* and its place among the members that kineto_args_take() gets */
-};
-struct pftrace_own { /* members of an event that our writer makes annotations of */
+struct pftrace_own {     /* members of an event that our writer makes annotations of */
 	uint64_t number, bytes, thread; /* thread: of an allocation, 0: unknown */
 	bool has_number, has_bytes, has_result;
 	uint8_t flags;
@@ -263,22 +253,6 @@ void pftrace_step_name(const struct pftrace_reader *r, struct event *e);
 /* event.c, gpu.c: errors are of memory, ceilings and disks; damage is counted. */
 enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence *q,
 			       const struct pftrace_packet *p, struct error *err);
-/* event_fast.c: *is_taken: it was a begin or an end like one before. */
-enum status pftrace_take_like(struct pftrace_reader *r, struct bytes packet, bool *is_taken,
-			      struct error *err);
-/* Keeps a begin at r->annotations that became *e, but for its arrows and times. */
-void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q, uint64_t track,
-		   uint64_t name, uint64_t category, const struct event *e);
-/* The parts of pftrace_take_event() that it goes on with: arrows at r->refs, begin, end. */
-enum status pftrace_flows(struct pftrace_reader *r, struct event *e, uint64_t gpu_correlation,
-			  int64_t at_ns, struct error *err);
-enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, struct event *e,
-			  uint32_t pair, const struct pftrace_template *like, int64_t at_ns,
-			  struct error *err);
-enum status pftrace_end(struct pftrace_reader *r, struct pftrace_sequence *q,
-			struct pftrace_track *t, int64_t at_ns, struct error *err);
-bool pftrace_templates_new(struct pftrace_reader *r); /* false: no memory */
-bool pftrace_template_launches(const struct pftrace_template *t);
 /* Counted as lost where the times are out of range. */
 enum status pftrace_put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
 			struct error *err);

@@ -5,7 +5,7 @@
  * their names.
  */
 #include "convert/input/input.h"
-#include "convert/source/perfetto/internal.h"
+#include "convert/source/perfetto/event_fast.h"
 #include "schemas/base/vec.h"
 
 #include <stdio.h>
