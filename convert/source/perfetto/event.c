@@ -274,6 +274,12 @@ static enum status make_event(struct pftrace_reader *r, struct pftrace_sequence 
 	return pftrace_flows(r, e, d->gpu_correlation, d->begin_ns, err);
 }
 
+enum status pftrace_lose(struct pftrace_reader *r, enum loss why)
+{
+	import_lose(&r->to, why, 1);
+	return ST_OK;
+}
+
 enum status pftrace_put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
 			struct error *err)
 {

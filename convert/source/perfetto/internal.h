@@ -295,8 +295,4 @@ static inline struct json pftrace_named(const struct pftrace_reader *r, uint32_t
 	out.text = trace_text(r->to.trace, name, &out.len);
 	return out;
 }
-static inline enum status pftrace_lose(struct pftrace_reader *r, enum loss why)
-{
-	import_lose(&r->to, why, 1);
-	return ST_OK;
-}
+enum status pftrace_lose(struct pftrace_reader *r, enum loss why); /* ST_OK */
