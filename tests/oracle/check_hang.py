@@ -17,6 +17,8 @@ import struct
 import subprocess
 import tempfile
 
+import snapshots
+
 EPOCH_NS = 1_760_000_000_000_000_000
 STATES = ("scheduled", "started", "completed")
 bad = good = 0
@@ -302,6 +304,16 @@ def check_hostile(tool, folder):
     expect(not os.path.exists(os.path.join(folder, "owned")), "something was run")
 
 
+def check_fields(tool, folder):
+    path = os.path.join(folder, "y_trace_rank_0")
+    for at, value, document in snapshots.odd_documents(make_job(1, "never came", 4)[0][0]):
+        with open(path, "wb") as file:
+            file.write(WRITERS["protocol 4"](document))
+        done = tool.run("tacho-analyze", path, "-r", "hang")
+        said = done.stderr.decode(errors="replace")
+        expect(done.returncode == 0 or (done.returncode == 4 and "without entries" in said), f"{at} is {value}: {done.returncode} {said[:200]}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -312,6 +324,7 @@ def main():
         check_gloo(tool, folder)
         check_many(tool, folder)
         check_hostile(tool, folder)
+        check_fields(tool, folder)
     print(f"{good} passed, {bad} failed")
     return bad > 0
 

@@ -313,6 +313,31 @@ def check_hostile(tool, folder):
     expect(not os.path.exists(os.path.join(folder, "owned")), "something was run")
 
 
+def check_fields(tool, folder):
+    """Each field missing or odd, as other versions and damage have it; without history, and with it turned off."""
+    path = os.path.join(folder, "field.pickle")
+    for at, value, document in snapshots.odd_documents(snapshots.train(2, devices=2, oom=True, ring=80)):
+        with open(path, "wb") as file:
+            pickle.dump(document, file, protocol=4)
+        done = tool.run("tacho-analyze", path, "-r", "memory,snapshot")
+        expect(done.returncode in (0, 4), f"{at} is {value}: {done.returncode} {done.stderr.decode(errors='replace')[:200]}")
+    whole = snapshots.train(4, devices=2)
+    for traces in ([], [[], []], None):
+        document = dict(whole, device_traces=traces)
+        if traces is None:
+            del document["device_traces"]
+        for g in document["segments"]:
+            for b in g["blocks"]:
+                b.pop("frames", None)
+        with open(path, "wb") as file:
+            pickle.dump(document, file, protocol=2)
+        got = tool.report(path, "memory,snapshot")
+        want = {d: sum(g["total_size"] for g in whole["segments"] if g["device"] == d) for d in (0, 1)}
+        rows = got.get("snapshot", [])
+        have = {d: sum(r["reserved_bytes"] for r in rows if r["device"] == d) for d in (0, 1)}
+        expect(have == want, f"device_traces {traces}: reserved {have}, want {want}")
+
+
 def check_large(tool, folder):
     """30 MB through 48 MB of memory, most of which the program's code and libraries are: of what is given away nothing stays."""
     path = os.path.join(folder, "large.pickle")
@@ -332,6 +357,7 @@ def main():
         check_report(tool, folder)
         check_written(tool, folder)
         check_hostile(tool, folder)
+        check_fields(tool, folder)
         check_large(tool, folder)
     print(f"{good} passed, {bad} failed")
     return bad > 0

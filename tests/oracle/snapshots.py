@@ -6,6 +6,7 @@ which sizes an entry has), CUDACachingAllocator.cpp (when an entry is written: a
 have needed, free_requested before free_completed, of another stream's use the latter later).  The allocator itself is a
 plain one: blocks of 512 bytes, first fit, segments of 2 MiB for what is small and of 20 MiB or more for the rest.
 """
+import pickle
 import random
 import struct
 
@@ -230,6 +231,29 @@ def older(snapshot):
         for e in trace:
             e.pop("time_us", None)
     return out
+
+
+def odd_documents(document, per_field=4):
+    """The document with each of its fields, of the first item of each list, missing or of another type or size in turn."""
+    def fields(value, at=()):
+        items = value.items() if isinstance(value, dict) else [(0, value[0])] if isinstance(value, list) and value else []
+        for key, inner in items:
+            yield at + (key,)
+            yield from fields(inner, at + (key,))
+
+    odd = [None, -1, 1 << 70, -(1 << 70), 1 << 63, "x", [], {}, True, 1.5, (1, 2)]
+    rng = random.Random(5)
+    for at in list(fields(document)):
+        for value in [KeyError, *rng.sample(odd, per_field)]:
+            changed = pickle.loads(pickle.dumps(document))
+            place = changed
+            for key in at[:-1]:
+                place = place[key]
+            if value is KeyError:
+                del place[at[-1]]
+            else:
+                place[at[-1]] = value
+            yield at, value, changed
 
 
 # ---- PyTorch's C++ writer (torch/csrc/jit/serialization/pickler.cpp): protocol 2, objects remembered after they are whole
