@@ -81,10 +81,6 @@ static const struct table_type table_ooms = {
 static RANK_TABLE(held, &table_ranks, HELD_COLUMNS, .by = "bytes", .null_texts = "where",
 		  .is_seldom = true);
 
-struct block {
-	uint64_t bytes, asked_ns; /* when it was given up; 0: it was not */
-	uint32_t schema, device;
-};
 struct oom {
 	uint64_t at_ns, requested, device_free, pending;
 	uint32_t process, device, schema;
@@ -95,11 +91,9 @@ struct snapshot {
 	struct segments segments;
 	bool is_one; /* the input is a snapshot */
 	uint32_t process;
-	struct map live; /* by address and device: place in `blocks` */
-	struct block *blocks;
-	uint32_t *unused; /* places of it */
+	struct live_blocks live;
 	struct oom ooms[OOMS_MOST];
-	size_t block_count, block_cap, unused_count, unused_cap, oom_count;
+	size_t oom_count;
 	uint64_t last_ns;
 };
 
@@ -116,7 +110,7 @@ static void snapshot_release(struct accumulator *f)
 {
 	struct snapshot *s = f->state;
 
-	map_release(&s->live);
+	live_release(&s->live);
 	segments_release(&s->segments);
 	for (size_t i = 0; i < s->oom_count; i++)
 		free(s->ooms[i].live.items);
@@ -155,7 +149,7 @@ static void measure(const struct segment_ranges *whole, struct segment_ranges *u
 
 /* ---- events ----------------------------------------------------------------------------- */
 
-static enum status put_held(struct accumulator *f, const struct block *b, uint64_t free_ns,
+static enum status put_held(struct accumulator *f, const struct live_block *b, uint64_t free_ns,
 			    bool is_free, struct error *err)
 {
 	union value keys[HELD_WHERE + 1], *row;
@@ -170,43 +164,17 @@ static enum status put_held(struct accumulator *f, const struct block *b, uint64
 	return ST_OK;
 }
 
-static struct block *block_find(struct snapshot *s, uint64_t address, uint64_t device)
-{
-	uint64_t *at = map_find(&s->live, address ^ device << 57);
-
-	return at ? &s->blocks[*at] : NULL;
-}
-
-static enum status put_alloc(struct snapshot *s, const struct event *e, uint32_t device,
-			     struct error *err)
-{
-	uint64_t *at = map_put(&s->live, e->address ^ (uint64_t)device << 57, NULL);
-
-	if (!at)
-		return fail_memory(err);
-	if (s->unused_count) {
-		*at = s->unused[--s->unused_count];
-	} else {
-		TRY(vec_reserve(&s->blocks, &s->block_cap, s->block_count + 1, err));
-		*at = s->block_count++;
-	}
-	s->blocks[*at] = (struct block){ .bytes = e->bytes, .schema = e->schema, .device = device };
-	return ST_OK;
-}
-
 static enum status put_free(struct accumulator *f, const struct event *e, uint32_t device,
 			    struct error *err)
 {
 	struct snapshot *s = f->state;
-	struct block *b = block_find(s, e->address, device);
+	struct live_block *b = live_find(&s->live, e->address, device);
 
 	if (!b)
 		return ST_OK;
 	if (b->asked_ns)
 		TRY(put_held(f, b, e->begin_ns, true, err));
-	TRY(vec_reserve(&s->unused, &s->unused_cap, s->unused_count + 1, err));
-	s->unused[s->unused_count++] = (uint32_t)(b - s->blocks);
-	map_remove(&s->live, e->address ^ (uint64_t)device << 57);
+	live_remove(&s->live, b);
 	return ST_OK;
 }
 
@@ -226,19 +194,17 @@ static enum status put_oom(struct accumulator *f, const struct event *e, uint32_
 			   .schema = e->schema,
 			   .operations = s->segments.operation_count };
 	s->oom_count++;
-	for (size_t i = 0; i < s->live.cap; i++) {
-		const struct map_slot *slot = &s->live.slots[i];
-		const struct block *b = slot->is_used ? &s->blocks[slot->value] : NULL;
-		uint64_t address = slot->key ^ (uint64_t)device << 57;
+	for (size_t i = 0; i < s->live.count; i++) {
+		const struct live_block *b = &s->live.items[i];
 
-		if (!b || b->device != device)
+		if (b->device != device)
 			continue;
 		uint64_t bytes = (b->bytes + SEGMENT_GRAIN - 1) / SEGMENT_GRAIN * SEGMENT_GRAIN;
 
 		o->pending += b->asked_ns ? bytes : 0;
 		TRY(vec_reserve(&o->live.items, &o->live.cap, o->live.count + 1, err));
 		o->live.items[o->live.count++] =
-			(struct segment_range){ .begin = address, .end = address + bytes };
+			(struct segment_range){ .begin = b->address, .end = b->address + bytes };
 	}
 	return ST_OK;
 }
@@ -275,7 +241,7 @@ static enum status put_mark(struct accumulator *f, const struct event *e, uint32
 {
 	struct snapshot *s = f->state;
 	enum segment_mark mark;
-	struct block *b;
+	struct live_block *b;
 
 	TRY(segments_put(&s->segments, f->trace, e, &mark, err));
 	if (mark == MARK_SEGMENT)
@@ -283,7 +249,7 @@ static enum status put_mark(struct accumulator *f, const struct event *e, uint32
 	if (mark == MARK_OOM)
 		return put_oom(f, e, device, err);
 	b = mark == MARK_FREE_REQUESTED
-		    ? block_find(s, segment_number(f->trace, e, "address"), device)
+		    ? live_find(&s->live, segment_number(f->trace, e, "address"), device)
 		    : NULL;
 	if (b)
 		b->asked_ns = e->begin_ns;
@@ -304,7 +270,7 @@ static enum status snapshot_put(struct accumulator *f, const struct sorted_batch
 		s->process = k->process;
 		s->last_ns = e->begin_ns;
 		if (e->kind == KIND_ALLOC)
-			TRY(put_alloc(s, e, k->device, err));
+			TRY(live_put(&s->live, e, k->device, err));
 		else if (e->kind == KIND_FREE)
 			TRY(put_free(f, e, k->device, err));
 		else if (e->kind == KIND_MARK)
@@ -385,12 +351,9 @@ static enum status snapshot_end(struct accumulator *f, struct error *err)
 {
 	struct snapshot *s = f->state;
 
-	for (size_t i = 0; i < s->live.cap; i++) {
-		const struct map_slot *slot = &s->live.slots[i];
-
-		if (slot->is_used && s->blocks[slot->value].asked_ns)
-			TRY(put_held(f, &s->blocks[slot->value], s->last_ns, false, err));
-	}
+	for (size_t i = 0; i < s->live.count; i++)
+		if (s->live.items[i].asked_ns)
+			TRY(put_held(f, &s->live.items[i], s->last_ns, false, err));
 	for (size_t i = 0; i < s->oom_count; i++)
 		TRY(end_oom(f, &s->ooms[i], err));
 	return ST_OK;
@@ -415,7 +378,6 @@ const struct report_type report_snapshot = {
 	.help = "memory snapshots of PyTorch: fragmentation, rounding, why memory ran out",
 	.tables = TABLES(&table_snapshot, &table_ooms, &table_held),
 	.state_size = sizeof(struct snapshot),
-	.owned = OWNED(offsetof(struct snapshot, blocks), offsetof(struct snapshot, unused)),
 	.begin = snapshot_begin,
 	.put = snapshot_put,
 	.end = snapshot_end,

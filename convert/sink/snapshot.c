@@ -41,11 +41,6 @@ enum word {
 		WORDS
 };
 
-struct block {
-	uint64_t address, bytes;
-	uint32_t device, schema;
-	bool is_given_up; /* another stream still used it */
-};
 struct snapshot_sink {
 	struct sink base;
 	const struct filter *filter;
@@ -53,9 +48,7 @@ struct snapshot_sink {
 	bool has_origin;
 	struct segments segments;
 	size_t operations; /* until to_ns */
-	struct map live;   /* by address and device: place in `blocks` */
-	struct block *blocks;
-	size_t block_count, block_cap;
+	struct live_blocks live;
 	struct map stack_of; /* by the name of its text: its number */
 	struct buf stacks, annotations, state, entries[DEVICES];
 	size_t devices;
@@ -209,45 +202,17 @@ static void put_annotation(struct snapshot_sink *s, const struct event *e, uint3
 	}
 }
 
-static uint64_t key_of(uint64_t address, uint32_t device)
-{
-	return address ^ (uint64_t)device << 57;
-}
-
-static enum status take_alloc(struct snapshot_sink *s, const struct event *e, uint32_t device,
-			      struct error *err)
-{
-	uint64_t *at = map_put(&s->live, key_of(e->address, device), NULL);
-
-	if (!at)
-		return fail_memory(err);
-	TRY(vec_reserve(&s->blocks, &s->block_cap, s->block_count + 1, err));
-	*at = s->block_count;
-	s->blocks[s->block_count++] = (struct block){
-		.address = e->address, .bytes = e->bytes, .device = device, .schema = e->schema
-	};
-	return ST_OK;
-}
-
 static enum status take_free(struct snapshot_sink *s, const struct event *e, uint32_t device,
 			     bool is_shown, struct error *err)
 {
-	uint64_t *at = map_find(&s->live, key_of(e->address, device)), place;
+	struct live_block *b = live_find(&s->live, e->address, device);
 
-	if (is_shown && !(at && s->blocks[*at].is_given_up))
+	if (is_shown && !(b && b->asked_ns))
 		TRY(put_entry(s, e, device, WORD_free_requested, NULL, err));
 	if (is_shown)
 		TRY(put_entry(s, e, device, WORD_free_completed, NULL, err));
-	if (!at)
-		return ST_OK;
-	place = *at;
-	map_remove(&s->live, key_of(e->address, device));
-	if (place != --s->block_count) { /* the last one takes its place */
-		const struct block *last = &s->blocks[s->block_count];
-
-		s->blocks[place] = *last;
-		*map_find(&s->live, key_of(last->address, last->device)) = place;
-	}
+	if (b)
+		live_remove(&s->live, b);
 	return ST_OK;
 }
 
@@ -261,11 +226,11 @@ static enum status take_mark(struct snapshot_sink *s, const struct event *e, uin
 		return ST_OK;
 	s->operations = s->segments.operation_count;
 	if (mark == MARK_FREE_REQUESTED) {
-		uint64_t address = segment_number(s->base.trace, e, "address");
-		uint64_t *at = map_find(&s->live, key_of(address, device));
+		struct live_block *b =
+			live_find(&s->live, segment_number(s->base.trace, e, "address"), device);
 
-		if (at)
-			s->blocks[*at].is_given_up = true;
+		if (b)
+			b->asked_ns = e->begin_ns;
 	}
 	return is_shown ? put_entry(s, e, device, 0, trace_text(s->base.trace, e->name, NULL), err)
 			: ST_OK;
@@ -308,7 +273,7 @@ static enum status snapshot_put(struct sink *sink, const struct event *e, struct
 		return take_free(s, e, device, is_shown, err);
 	if (e->kind != KIND_ALLOC)
 		return ST_OK;
-	TRY(take_alloc(s, e, device, err));
+	TRY(live_put(&s->live, e, device, err));
 	return is_shown ? put_entry(s, e, device, WORD_alloc, NULL, err) : ST_OK;
 }
 
@@ -327,7 +292,7 @@ static void put_block(struct buf *b, uint64_t address, uint64_t size, uint64_t r
 
 /* `blocks` are those of the device from the segment's begin on, in order. */
 static enum status put_segment(struct snapshot_sink *s, const struct segment_range *g,
-			       const struct block *blocks, size_t count, struct error *err)
+			       const struct live_block *blocks, size_t count, struct error *err)
 {
 	const struct trace *t = s->base.trace;
 	const char *class = trace_attr_text(t, g->schema, "size_class");
@@ -338,7 +303,7 @@ static enum status put_segment(struct snapshot_sink *s, const struct segment_ran
 	put_word(b, WORD_blocks);
 	buf_put(b, "](", 2);
 	for (size_t i = 0; i <= count; i++) {
-		const struct block *one = i < count ? &blocks[i] : NULL;
+		const struct live_block *one = i < count ? &blocks[i] : NULL;
 		uint64_t begin = one ? one->address : g->end;
 		uint64_t most = i + 1 < count ? blocks[i + 1].address : g->end, size;
 
@@ -352,11 +317,11 @@ static enum status put_segment(struct snapshot_sink *s, const struct segment_ran
 		size = (one->bytes + SEGMENT_GRAIN - 1) / SEGMENT_GRAIN * SEGMENT_GRAIN;
 		size = size < most - begin ? size : most - begin;
 		put_block(b, begin, size, one->bytes,
-			  one->is_given_up ? WORD_active_pending_free : WORD_active_allocated);
+			  one->asked_ns ? WORD_active_pending_free : WORD_active_allocated);
 		TRY(put_place(s, b, one->schema, WORD_pool_id, err));
 		buf_put_byte(b, SETITEMS);
 		active += size;
-		allocated += one->is_given_up ? 0 : size;
+		allocated += one->asked_ns ? 0 : size;
 		requested += one->bytes;
 		at = begin + size;
 	}
@@ -428,20 +393,20 @@ static enum status put_segments(struct snapshot_sink *s, struct error *err)
 	enum status status = segments_at(&s->segments, s->operations, NO_ID, &all, err);
 	size_t first = 0, end;
 
-	if (s->block_count)
-		SORT_BY(s->blocks, s->block_count, UP(struct block, device),
-			UP(struct block, address));
+	if (s->live.count)
+		SORT_BY(s->live.items, s->live.count, UP(struct live_block, device),
+			UP(struct live_block, address));
 	for (size_t i = 0; i < all.count && status == ST_OK; i++) {
 		const struct segment_range *g = &all.items[i];
 
-		while (first < s->block_count && (s->blocks[first].device < g->device ||
-						  (s->blocks[first].device == g->device &&
-						   s->blocks[first].address < g->begin)))
+		while (first < s->live.count && (s->live.items[first].device < g->device ||
+						 (s->live.items[first].device == g->device &&
+						  s->live.items[first].address < g->begin)))
 			first++;
-		for (end = first; end < s->block_count && s->blocks[end].device == g->device &&
-				  s->blocks[end].address < g->end;)
+		for (end = first; end < s->live.count && s->live.items[end].device == g->device &&
+				  s->live.items[end].address < g->end;)
 			end++;
-		status = put_segment(s, g, s->blocks + first, end - first, err);
+		status = put_segment(s, g, s->live.items + first, end - first, err);
 		first = end;
 	}
 	free(all.items);
@@ -516,14 +481,13 @@ static void snapshot_release(struct sink *sink)
 	struct snapshot_sink *s = (struct snapshot_sink *)sink;
 
 	segments_release(&s->segments);
-	map_release(&s->live);
+	live_release(&s->live);
 	map_release(&s->stack_of);
 	buf_release(&s->stacks);
 	buf_release(&s->annotations);
 	buf_release(&s->state);
 	for (size_t i = 0; i < DEVICES; i++)
 		buf_release(&s->entries[i]);
-	free(s->blocks);
 }
 
 const struct sink_type sink_snapshot = {

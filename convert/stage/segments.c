@@ -7,6 +7,53 @@
 
 #include <stdlib.h>
 
+static uint64_t key_of(uint64_t address, uint32_t device)
+{
+	return address ^ (uint64_t)device << 57;
+}
+
+void live_release(struct live_blocks *l)
+{
+	map_release(&l->places);
+	free(l->items);
+}
+
+struct live_block *live_find(const struct live_blocks *l, uint64_t address, uint32_t device)
+{
+	const uint64_t *at = map_find(&l->places, key_of(address, device));
+
+	return at ? &l->items[*at] : NULL;
+}
+
+enum status live_put(struct live_blocks *l, const struct event *e, uint32_t device,
+		     struct error *err)
+{
+	bool is_new;
+	uint64_t *at = map_put(&l->places, key_of(e->address, device), &is_new);
+
+	if (!at)
+		return fail_memory(err);
+	if (is_new) {
+		TRY(vec_reserve(&l->items, &l->cap, l->count + 1, err));
+		*at = l->count++;
+	}
+	l->items[*at] = (struct live_block){
+		.address = e->address, .bytes = e->bytes, .device = device, .schema = e->schema
+	};
+	return ST_OK;
+}
+
+void live_remove(struct live_blocks *l, struct live_block *b)
+{
+	const struct live_block *last = &l->items[--l->count];
+
+	map_remove(&l->places, key_of(b->address, b->device));
+	if (b == last)
+		return;
+	*map_find(&l->places, key_of(last->address, last->device)) = (uint64_t)(b - l->items);
+	*b = *last;
+}
+
 bool segments_begin(struct segments *s, const struct trace *t)
 {
 	static const char *const names[SEGMENT_MARKS] = { "segment",        "oom",

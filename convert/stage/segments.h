@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segments.h - segments of PyTorch's caching allocator, as they were at an instant.
+ * segments.h - segments of PyTorch's caching allocator, and blocks in use, as they were at an
+ * instant.
  *
  * A memory snapshot has them as they are at its end, and a ring of what the allocator did with CUDA
  * before.  What they were earlier follows from the end: operations are undone, last first.
  */
 #pragma once
 
+#include "schemas/base/map.h"
 #include "schemas/base/status.h"
 #include "schemas/model/event.h"
 #include "schemas/model/trace.h"
@@ -40,6 +42,22 @@ struct segments {                      /* zeroed: empty */
 	struct segment_operation *operations;
 	size_t operation_count, operation_cap;
 };
+
+struct live_block {
+	uint64_t address, bytes, asked_ns; /* asked_ns: when it was given up; 0: it was not */
+	uint32_t device, schema;
+};
+struct live_blocks {       /* zeroed: empty */
+	struct map places; /* by address and device */
+	struct live_block *items;
+	size_t count, cap;
+};
+void live_release(struct live_blocks *l);
+/* NULL: there is none.  Until the next block is put or removed. */
+struct live_block *live_find(const struct live_blocks *l, uint64_t address, uint32_t device);
+enum status live_put(struct live_blocks *l, const struct event *e, uint32_t device,
+		     struct error *err);
+void live_remove(struct live_blocks *l, struct live_block *b);
 
 /* False: the trace is of no snapshot. */
 bool segments_begin(struct segments *s, const struct trace *t);
