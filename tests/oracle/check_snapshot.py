@@ -321,6 +321,11 @@ def check_fields(tool, folder):
             pickle.dump(document, file, protocol=4)
         done = tool.run("tacho-analyze", path, "-r", "memory,snapshot")
         expect(done.returncode in (0, 4), f"{at} is {value}: {done.returncode} {done.stderr.decode(errors='replace')[:200]}")
+        done = tool.run("tacho-convert", path, "-t", "snapshot", "-o", path + ".out")
+        expect(done.returncode in (0, 4), f"{at} is {value}, written: {done.returncode} {done.stderr.decode(errors='replace')[:200]}")
+        if done.returncode == 0:
+            with open(path + ".out", "rb") as file:
+                expect("segments" in pickle.load(file), f"{at} is {value}: what is written is no snapshot")
     whole = snapshots.train(4, devices=2)
     for traces in ([], [[], []], None):
         document = dict(whole, device_traces=traces)
