@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum { DEVICES = 64, ENTRIES_MAX = 1 << 30, NS = 1000, SMALL_SEGMENT = 2 << 20 };
-enum { MARK = '(', LIST = ']', DICT = '}', APPENDS = 'e', SETITEMS = 'u', TUPLE = 't' };
+enum { LIST = ']', APPENDS = 'e', SETITEMS = 'u', TUPLE2 = 0x86 };
 
 /* Texts of the pickle; the number of each is its place here, those of stacks come behind. */
 /* clang-format off */
@@ -143,10 +143,9 @@ static enum status put_place(struct snapshot_sink *s, struct buf *b, uint32_t sc
 		buf_put_u32(b, (uint32_t)*number);
 	put_pair(b, WORD_stream, trace_attr_number(t, schema, "stream"));
 	put_word(b, pool);
-	buf_put_byte(b, MARK);
 	put_number(b, text ? strtoull(text, NULL, 10) : 0);
 	put_number(b, text && strchr(text, ',') ? strtoull(strchr(text, ',') + 1, NULL, 10) : 0);
-	buf_put_byte(b, TUPLE);
+	buf_put_byte(b, TUPLE2);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		text = trace_attr_text(t, schema, keys[i]);
 		if (!text)
