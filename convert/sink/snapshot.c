@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES = 64, ENTRIES_MAX = 1 << 30, NS = 1000, SMALL_SEGMENT = 2 << 20 };
+enum { DEVICES = 64, ENTRIES_MAX = 1 << 30, NS = 1000, SMALL_SEGMENT = 2 << 20, BATCH = 1000 };
 enum { LIST = ']', APPENDS = 'e', SETITEMS = 'u', TUPLE2 = 0x86 };
 
 /* Texts of the pickle; the number of each is its place here, those of stacks come behind. */
@@ -51,6 +51,7 @@ struct snapshot_sink {
 	struct live_blocks live;
 	struct map stack_of; /* by the name of its text: its number */
 	struct buf stacks, annotations, state, entries[DEVICES];
+	size_t annotation_count, entry_counts[DEVICES];
 	size_t devices;
 };
 
@@ -60,6 +61,13 @@ static void put_word(struct buf *b, enum word word)
 {
 	buf_put_byte(b, 'h');
 	buf_put_byte(b, (uint8_t)word);
+}
+
+/* Behind the n-th item of a list: the page takes no more than some ten thousand at once. */
+static void put_between(struct buf *b, size_t n)
+{
+	if (n % BATCH == 0)
+		buf_put(b, "e(", 2);
 }
 
 static void put_number(struct buf *b, uint64_t v)
@@ -136,6 +144,7 @@ static enum status put_place(struct snapshot_sink *s, struct buf *b, uint32_t sc
 		put_frames(&s->stacks, trace_text(t, (uint32_t)stack->bits, NULL));
 		buf_put_byte(&s->stacks, 'r');
 		buf_put_u32(&s->stacks, (uint32_t)*number);
+		put_between(&s->stacks, s->stack_of.count);
 	}
 	put_word(b, WORD_frames);
 	buf_put_byte(b, number ? 'j' : LIST);
@@ -178,6 +187,7 @@ static enum status put_entry(struct snapshot_sink *s, const struct event *e, uin
 	put_pair(b, WORD_time_us, e->begin_ns / NS);
 	TRY(put_place(s, b, e->schema, WORD_pool_id, err));
 	buf_put_byte(b, SETITEMS);
+	put_between(b, ++s->entry_counts[device]);
 	return buf_status(b, err);
 }
 
@@ -198,6 +208,7 @@ static void put_annotation(struct snapshot_sink *s, const struct event *e, uint3
 		put_pair(b, WORD_device, device);
 		put_pair(b, WORD_time_us, at[i] / NS);
 		buf_put_byte(b, SETITEMS);
+		put_between(b, ++s->annotation_count);
 	}
 }
 
@@ -319,6 +330,7 @@ static enum status put_segment(struct snapshot_sink *s, const struct segment_ran
 			  one->asked_ns ? WORD_active_pending_free : WORD_active_allocated);
 		TRY(put_place(s, b, one->schema, WORD_pool_id, err));
 		buf_put_byte(b, SETITEMS);
+		put_between(b, i + 1);
 		active += size;
 		allocated += one->asked_ns ? 0 : size;
 		requested += one->bytes;
@@ -406,6 +418,7 @@ static enum status put_segments(struct snapshot_sink *s, struct error *err)
 				  s->live.items[end].address < g->end;)
 			end++;
 		status = put_segment(s, g, s->live.items + first, end - first, err);
+		put_between(&s->state, i + 1);
 		first = end;
 	}
 	free(all.items);

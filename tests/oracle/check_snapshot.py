@@ -13,6 +13,7 @@ import datetime
 import json
 import os
 import pickle
+import pickletools
 import random
 import sqlite3
 import subprocess
@@ -279,6 +280,33 @@ def check_written(tool, folder):
         expect(got == want, f"seed {seed}: SQLite has {got}, want {want}")
 
 
+def most_at_once(data):
+    """The most items that one APPENDS takes: PyTorch's page hands them on as arguments of a call, of which a browser has a limit."""
+    outer, count, most = [], 0, 0
+    for op, _, _ in pickletools.genops(data):
+        if op.name == "MARK":
+            outer.append(count)
+            count = 0
+        elif op.name in ("APPENDS", "SETITEMS"):
+            most = max(most, count) if op.name == "APPENDS" else most
+            count = outer.pop()
+        else:
+            count += {"TUPLE2": -1, "PROTO": 0, "BINPUT": 0, "LONG_BINPUT": 0, "STOP": 0}.get(op.name, 1)
+    return most
+
+
+def check_long(tool, folder):
+    snapshot = snapshots.train(1, steps=40, scale=4)
+    path, out = os.path.join(folder, "long.pickle"), os.path.join(folder, "long.out")
+    with open(path, "wb") as file:
+        pickle.dump(snapshot, file)
+    tool.run("tacho-convert", path, "-t", "snapshot", "-o", out)
+    with open(out, "rb") as file:
+        data = file.read()
+    expect(entries_of(pickle.loads(data), 0) == entries_of(snapshot, 0), "entries of a long snapshot differ")
+    expect(900 < most_at_once(data) <= 1000, f"{most_at_once(data)} items at once")
+
+
 def iso(us):
     return datetime.datetime.fromtimestamp(us / 1e6, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -361,6 +389,7 @@ def main():
         check_kinds(tool, folder)
         check_report(tool, folder)
         check_written(tool, folder)
+        check_long(tool, folder)
         check_hostile(tool, folder)
         check_fields(tool, folder)
         check_large(tool, folder)
