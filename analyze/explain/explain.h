@@ -3,8 +3,8 @@
  * explain.h - what a figure means, what it is in an input, and the events behind it.
  *
  * A figure is anything that stands on a page or in JSON: a column (with or without its unit, as it
- * is titled, or as TABLE.COLUMN), a table, a cause, a phase, a rule of findings, a check, a verdict.  One
- * name may be several; all are explained.
+ * is titled, or as TABLE.COLUMN), a table, a cause, a phase, a rule of findings, a check, a
+ * verdict.  One name may be several; all are explained.
  */
 #pragma once
 
