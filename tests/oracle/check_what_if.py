@@ -15,6 +15,7 @@ import gzip
 import json
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -338,6 +339,33 @@ def check_real(checks, traces):
                   "to subtract the loader's time would be as good")
 
 
+def check_cost(checks, traces, binaries, folder):
+    """Of a summary's instructions those of replays, and of what is kept for them."""
+    path = os.path.join(folder, "cost.log")
+    subprocess.run([os.path.join(binaries, "tacho-convert"), "-q", "-t", "log", "-o", path,
+                    os.path.join(traces, "kineto", "v100_ddp_rank1of2_memory.json.gz")], check=True)
+    profile = os.path.join(folder, "callgrind.out")
+    subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + profile, checks.tool,
+                    path, "--threads", "1", "-q"], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    text = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--auto=no", "--threshold=100",
+                           profile], check=True, stdout=subprocess.PIPE, text=True).stdout
+    counts = {}
+    for line in text.splitlines():
+        words = line.split(")", 1)
+        if len(words) == 2 and words[0].strip()[:1].isdigit():
+            name = words[1].split(" [")[0].strip().rpartition(":")[2]
+            count = int(words[0].split("(")[0].strip().replace(",", ""))
+            counts[name] = max(counts.get(name, 0), count)
+    total = counts["PROGRAM TOTALS"]
+    replays = sum(counts.get(name, 0) for name in ("replayed_ask", "points_take", "logs_put",
+                                                   "logs_end"))
+    print(f"replay: {total / 1e6:.0f} M instructions of a log's summary, {replays / 1e6:.0f} M of "
+          f"them for replays: {total / (total - replays):.2f} x without")
+    checks.expect(counts.get("replayed_ask") and total < 2.5 * (total - replays),
+                  "replays make a summary cost more than 2.5 x")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", required=True)
@@ -356,6 +384,9 @@ def main():
         check_steps_without_launch(checks, folder)
     if os.path.isdir(os.path.join(args.traces, "kineto")):
         check_real(checks, args.traces)
+        if shutil.which("callgrind_annotate"):
+            with tempfile.TemporaryDirectory() as folder:
+                check_cost(checks, args.traces, args.bin, folder)
     else:
         print(f"skip real traces: no files in {args.traces}/kineto (set TACHO_TRACES)")
     print(f"what-if: {checks.passed} passed, {checks.failed} failed")
