@@ -5,7 +5,7 @@
  *	data=0              the step thread spends nothing in its input (or a part: data=0.5)
  *	launch=graph        the host launches each step as one graph: its own time outside of the
  *	                    input is 0, and it waits for the GPU as before; steps that launch
- *	                    nothing stay as they are
+ *	                    no GPU work stay as they are
  *	host:PHASE=0.5      own time of threads in a phase; * is every phase
  *	kernel:GLOB=0.5     duration of compute kernels whose name matches
  *	work:KIND=0.5       of those that do this by their names: gemm, elementwise, ... (name.h),
