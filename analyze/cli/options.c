@@ -11,76 +11,67 @@
 #define AT(member) offsetof(struct analyze_options, member)
 
 const struct option analyze_options[] = {
-	{ "report", 'r', OPTION_TEXT, "NAMES", "what to print, with commas between (see below)",
+	{ "report", 'r', OPTION_TEXT, "NAMES", "reports to print, comma separated (see below)",
 	  AT(report), "summary" },
-	{ "format", 'f', OPTION_TEXT, "NAME", "how to print it (see below)", AT(format), "text" },
+	{ "format", 'f', OPTION_TEXT, "NAME", "output format (see below)", AT(format), "text" },
 	{ "phases", 0, OPTION_TEXT, "RULES.json",
-	  "names of phases, steps and communication "
-	  "instead of the defaults",
-	  AT(phases), NULL },
-	{ "view", 0, OPTION_TEXT, "NAME", "phases as others print them: lightning or metrics",
+	  "rules for phases, steps and communication that replace the built-in ones", AT(phases),
+	  NULL },
+	{ "view", 0, OPTION_TEXT, "NAME", "print phases as another tool does: lightning or metrics",
 	  AT(view), NULL },
 	{ "peaks", 0, OPTION_TEXT, "FILE",
-	  "peaks of GPUs for the report roofline instead of those of data sheets: lines as 'H100: "
+	  "GPU peaks for the report roofline instead of data sheet values: lines such as 'H100: "
 	  "bf16=989 memory=3350'",
 	  AT(peaks), NULL },
 	{ "capture", 0, OPTION_TEXT, "FOLDER",
-	  "traces of the capture of CUDA graphs, for the report operators: who put the work into "
-	  "them that the inputs replay",
+	  "traces of CUDA graph captures: the report operators then names the operators of "
+	  "replayed work",
 	  AT(capture), NULL },
 	{ "what-if", 0, OPTION_TEXT, "EDITS",
-	  "what a step would take if something were changed: data=0, launch=graph, host:PHASE=F, "
+	  "predict the step time after changes: data=0, launch=graph, host:PHASE=F, "
 	  "kernel:GLOB=F, work:KIND=F, place:PATH=F, comm=F, comm=overlap, link=Nx, copy[:GLOB]=F, "
-	  "cause:NAME=F, rank:N=median; with commas between "
-	  "together, with semicolons side by side",
+	  "cause:NAME=F, rank:N=median; commas combine edits, semicolons separate alternatives",
 	  AT(what_if), NULL },
 	{ "run", 0, OPTION_TEXT, "N",
-	  "of several runs in a folder the Nth, or all of them as one; the latest without it",
+	  "the Nth of several runs in a folder, or all of them as one (default: the latest)",
 	  AT(run), NULL },
-	{ "per-step", 0, OPTION_FLAG, NULL, "cells of GPU time by step too", AT(per_step), NULL },
+	{ "per-step", 0, OPTION_FLAG, NULL, "also print GPU time by step", AT(per_step), NULL },
 	{ "schema", 0, OPTION_FLAG, NULL, "print the JSON Schema of --format json", AT(schema),
 	  NULL },
-	{ "diff", 0, OPTION_FLAG, NULL,
-	  "the inputs are two runs, A and B: is B slower, and where did "
-	  "the time go",
+	{ "diff", 0, OPTION_FLAG, NULL, "compare two runs A and B: is B slower, and where",
 	  AT(diff), NULL },
 	{ "fail-over", 0, OPTION_SHARE, "SHARE",
-	  "exit 3 if B's steps are slower by so much and that "
-	  "is no chance",
+	  "exit 3 if B's steps are slower by this much and the difference is significant",
 	  AT(fail_over), "2%" },
 	{ "baseline", 0, OPTION_TEXT, "NAME",
-	  "keep this run as .tacho-baselines/NAME; with --diff, compare one input with it",
+	  "store this run as .tacho-baselines/NAME; with --diff, compare the input with it",
 	  AT(baseline), NULL },
-	{ "junit", 0, OPTION_TEXT, "FILE", "with --diff: write the verdict as JUnit's XML too",
+	{ "junit", 0, OPTION_TEXT, "FILE", "with --diff: also write the verdict as JUnit XML",
 	  AT(junit), NULL },
 	{ "annotate", 0, OPTION_FLAG, NULL,
-	  "with --diff: print the verdict as an annotation of GitHub too", AT(annotate), NULL },
-	{ "partial", 0, OPTION_TEXT, "OUT",
-	  "write what was found in these inputs, of every report, "
-	  "for --merge",
+	  "with --diff: also print the verdict as a GitHub annotation", AT(annotate), NULL },
+	{ "partial", 0, OPTION_TEXT, "OUT", "write partial results of all reports for --merge",
 	  AT(partial), NULL },
-	{ "merge", 0, OPTION_FLAG, NULL, "the inputs are files of --partial: one report over all",
-	  AT(merge), NULL },
+	{ "merge", 0, OPTION_FLAG, NULL,
+	  "the inputs are files of --partial; report on all of them together", AT(merge), NULL },
 	{ "compat", 0, OPTION_TEXT, "NAME",
-	  "the figures of another tool by its own definitions "
-	  "instead of reports: hta, pytorch, or pytorch-ops: key_averages() without Python "
-	  "functions",
+	  "print figures as another tool defines them: hta, pytorch, or pytorch-ops "
+	  "(key_averages() without Python functions)",
 	  AT(compat), NULL },
 	{ "explain", 0, OPTION_TEXT, "FIGURE",
-	  "what a figure means - any name on a page or in JSON - "
-	  "and, of inputs, the events behind it",
+	  "explain a figure (any name on a page or in JSON) and, with an input, show the events it "
+	  "comes from",
 	  AT(explain), NULL },
 	{ "mcp", 0, OPTION_TEXT, "FOLDER",
-	  "serve the Model Context Protocol on standard input and output: tools that read traces "
-	  "below the folder",
+	  "run a Model Context Protocol server on standard input and output for the traces in "
+	  "FOLDER",
 	  AT(mcp), NULL },
 	{ .name = NULL },
 };
 
 const struct option analyze_memory[] = {
 	{ "memory", 0, OPTION_SIZE, "SIZE",
-	  "memory to stay under, more or less; the rest goes to "
-	  "unlinked files in $TMPDIR",
+	  "approximate memory limit; the rest goes to unlinked files in $TMPDIR",
 	  offsetof(struct common_options, memory_bytes), "256M" },
 	{ .name = NULL },
 };

@@ -23,12 +23,12 @@ static bool phase(const struct facts *f, const char *name, const char *evidence,
 
 static bool input(const struct facts *f, struct finding *out)
 {
-	return phase(f, "data", "gets its input", out);
+	return phase(f, "data", "waits for or prepares input", out);
 }
 
 static bool validation(const struct facts *f, struct finding *out)
 {
-	return phase(f, "validation", "is in validation", out);
+	return phase(f, "validation", "runs validation", out);
 }
 
 static bool collections(const struct facts *f, struct finding *out)
@@ -120,8 +120,8 @@ static bool straggler(const struct facts *f, struct finding *out)
 	if (!culprit)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "Rank %llu communicates for %s a step on the host, and every other rank for %s or "
-		 "more: they wait for it.",
+		 "Rank %llu communicates for %s a step on the host, every other rank for %s or "
+		 "more, so the others wait for it.",
 		 (unsigned long long)culprit[0].u64, span_text(own, least),
 		 span_text(others, next));
 	rule_brief(out, "rank %llu communicates %s, others %s", (unsigned long long)culprit[0].u64,
@@ -130,8 +130,9 @@ static bool straggler(const struct facts *f, struct finding *out)
 	len = strlen(out->evidence);
 	if (name && over >= 1000)
 		snprintf(out->evidence + len, FINDING_TEXT - len,
-			 " Over the mean of the others it is longest in %.60s: by %s a step.", name,
-			 span_text(more, over));
+			 " Compared with the mean of the others it spends most extra time in "
+			 "%.60s: %s a step.",
+			 name, span_text(more, over));
 	return rule_saves(out, next - least);
 }
 
@@ -158,30 +159,29 @@ static bool communication(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "Collectives of the host take %s of a step; in %s of it no operator runs beside "
-		 "them.",
+		 "Host collectives take %s of a step; no operator overlaps %s of that.",
 		 span_text(a, all), span_text(b, exposed));
-	rule_brief(out, "%s of %s beside no operator", b, a);
+	rule_brief(out, "%s of %s exposed", b, a);
 	return rule_saves(out, exposed);
 }
 
 const struct rule rules_cpu[] = {
 	{ "cpu_straggler", "the others wait for one rank, on the host", "ranks[].phases.wall_ns",
-	  straggler,
-	  "compare that rank's host and its share of the work: other jobs, NUMA binding, input, GC",
+	  straggler, "check that rank's work and its host: other jobs, NUMA binding, input, GC",
 	  .family = FAMILY_UNBALANCED },
-	{ "cpu_comm", "communication of the host beside no operator", "ranks[].phases.wall_ns",
-	  communication,
-	  "overlap it with backward (DistributedDataParallel's buckets), fewer and larger calls, "
-	  "fewer bytes (bf16); several interfaces (GLOO_SOCKET_IFNAME)",
+	{ "cpu_comm", "exposed host communication", "ranks[].phases.wall_ns", communication,
+	  "overlap it with backward (DistributedDataParallel's buckets); use fewer, larger calls, "
+	  "fewer bytes (bf16) and several interfaces (GLOO_SOCKET_IFNAME)",
 	  .family = FAMILY_COMM },
 	{ "cpu_input", "the step waits for input", "phases.data.wall_ns", input,
-	  "num_workers of 4 or more, prefetch_factor, preprocess offline", .family = FAMILY_INPUT },
+	  "set num_workers to 4 or more and prefetch_factor; preprocess offline",
+	  .family = FAMILY_INPUT },
 	{ "cpu_validation", "validation is part of the steps", "phases.validation.wall_ns",
-	  validation, "larger validation batches, its own prefetching loader, less often",
+	  validation, "use larger validation batches and a prefetching loader; validate less often",
 	  .family = FAMILY_HOST },
 	{ "cpu_gc", "Python's garbage collector stops a process without a GPU", "phases.wall_ns",
-	  collections, "gc.disable() in the loop and gc.collect() every N steps, or gc.freeze()",
+	  collections,
+	  "call gc.disable() in the loop and gc.collect() every N steps, or gc.freeze()",
 	  .family = FAMILY_HOST },
 	{ .name = NULL },
 };

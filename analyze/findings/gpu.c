@@ -6,15 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char ADVICE_NO_BACKWARD[] =
-	"a larger batch for each collective; overlap two halves of a batch; fuse it with the "
-	"operation behind it";
+static const char ADVICE_NO_BACKWARD[] = "use a larger batch per collective; overlap two halves of "
+					 "a batch; fuse the collective with the next operation";
 
-static const char ADVICE_BUCKETS[] =
-	"bucket the gradients (bucket_cap_mb), so that few large collectives run under backward";
+static const char ADVICE_BUCKETS[] = "use larger gradient buckets (bucket_cap_mb): fewer, larger "
+				     "collectives overlap with backward";
 static const char ADVICE_DDP[] =
-	"overlap it with backward (static_graph=True, gradient_as_bucket_view=True), accumulate "
-	"gradients under no_sync(), fewer bytes (bf16)";
+	"overlap it with backward (static_graph=True, gradient_as_bucket_view=True); accumulate "
+	"gradients under no_sync(); send fewer bytes (bf16)";
 
 /* By the operation that is exposed longest, and by who calls it. */
 /* Work is launched in backward by autograd's threads, too, where no range on the step thread says
@@ -29,22 +28,21 @@ static const char *comm_advice(const struct facts *f, const char *operation, dou
 	if (!strcmp(operation, "all_to_all"))
 		return facts_has(f, TRAIT_EXPERTS)
 			       ? "overlap dispatch and combine with compute of the other half of "
-				 "the batch; equal load of the experts; experts of a token on few "
+				 "the batch; balance the experts; place a token's experts on few "
 				 "nodes"
-			       : "share out equally what ranks send each other; exchange the next "
-				 "batch's input under this one's compute; fewer bytes (bf16)";
+			       : "balance what the ranks send; exchange the next batch's input "
+				 "during this batch's compute; send fewer bytes (bf16)";
 	if (!strcmp(operation, "send_recv"))
-		return "more micro-batches, an interleaved schedule: other work while a stage "
-		       "waits";
+		return "use more micro-batches or an interleaved schedule, so that waiting stages "
+		       "have other work";
 	if (!strcmp(operation, "broadcast"))
-		return "broadcast_buffers=False, or one broadcast of all before the loop";
+		return "set broadcast_buffers=False, or broadcast all buffers once before the loop";
 	if (facts_has(f, TRAIT_FSDP) && strcmp(operation, "all_reduce") != 0)
-		return "prefetch the next unit (forward_prefetch, backward_prefetch); larger "
-		       "units; "
-		       "keep them gathered (reshard_after_forward=False) where memory allows";
+		return "prefetch the next unit (forward_prefetch, backward_prefetch); use larger "
+		       "units; keep them gathered (reshard_after_forward=False) if memory allows";
 	if (!strcmp(operation, "all_gather") || !strcmp(operation, "reduce_scatter"))
-		return "launch it while the layer before computes (prefetch), in fewer and larger "
-		       "calls; fewer bytes (bf16)";
+		return "launch it during the previous layer's compute (prefetch); use fewer, "
+		       "larger calls; send fewer bytes (bf16)";
 	if (!trains(f))
 		return ADVICE_NO_BACKWARD;
 	return count >= 50 ? ADVICE_BUCKETS : ADVICE_DDP;
@@ -56,10 +54,10 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 	double hidden = f->comm_ns - f->exposed_comm_ns;
 	char a[SPAN_TEXT + 8], b[SPAN_TEXT], n[MANY_TEXT];
 
-	snprintf(a, sizeof(a), "%s are", span_text(b, hidden));
-	snprintf(out->evidence, FINDING_TEXT, "%s a step; of their %s, %s beside compute.",
+	snprintf(a, sizeof(a), "%s of it", span_text(b, hidden));
+	snprintf(out->evidence, FINDING_TEXT, "%s a step, %s in total; %s is hidden by compute.",
 		 many_text(n, comm.count, "communication kernel"), span_text(b, f->comm_ns),
-		 hidden >= 500 ? a : "nothing is");
+		 hidden >= 500 ? a : "none of it");
 	double most_ns;
 	const char *operation = facts_operation(f, &most_ns);
 	size_t len = strlen(out->evidence);
@@ -67,8 +65,8 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 	if (facts_recorder(f) == RECORDER_INSPECTOR)
 		return false; /* what was computed meanwhile is not in the file */
 	if (most_ns >= 500 && strcmp(operation, "other") != 0)
-		snprintf(out->evidence + len, FINDING_TEXT - len, " Most of it, %s, is %.40s.",
-			 span_text(b, most_ns), operation);
+		snprintf(out->evidence + len, FINDING_TEXT - len,
+			 " The longest part, %s, is %.40s.", span_text(b, most_ns), operation);
 	out->advice = comm_advice(f, operation, comm.count);
 	rule_brief(out, "%s, %s hidden", many_text(n, comm.count, "collective"),
 		   hidden >= 500 ? span_text(b, hidden) : "nothing");
@@ -82,10 +80,11 @@ static bool small_collectives(const struct facts *f, struct finding *out)
 
 	if (comm.count < 50 || comm.short_count < 0.5 * comm.count)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of %s communication kernels a step are shorter than %s: %s together.",
-		 round_text(n, comm.short_count), round_text(m, comm.count),
-		 span_text(a, 5.0 * SHORT_KERNEL_NS), span_text(b, comm.short_ns));
+	snprintf(
+		out->evidence, FINDING_TEXT,
+		"%s of %s communication kernels a step are shorter than %s; together they take %s.",
+		round_text(n, comm.short_count), round_text(m, comm.count),
+		span_text(a, 5.0 * SHORT_KERNEL_NS), span_text(b, comm.short_ns));
 	double most_ns;
 	const char *operation = facts_operation(f, &most_ns);
 	if (strcmp(operation, "all_reduce") != 0 || !trains(f))
@@ -98,7 +97,6 @@ static bool small_collectives(const struct facts *f, struct finding *out)
 
 static bool tell_copies(struct finding *out, struct amount copies, const char *what)
 {
-	bool is_one = fabs(copies.count - 1) < 0.05;
 	char a[SPAN_TEXT], n[MANY_TEXT], b[NUMBER_TEXT], bytes[64] = "";
 
 	if (copies.count <= 0)
@@ -106,10 +104,10 @@ static bool tell_copies(struct finding *out, struct amount copies, const char *w
 	many_text(n, copies.count, "copy");
 	if (copies.bytes >= 1048576)
 		snprintf(bytes, sizeof(bytes), "%s%s", bytes_text(b, copies.bytes),
-			 is_one ? "" : " together");
-	snprintf(out->evidence, FINDING_TEXT, "%s a step%s%s%s %s; %s with no compute beside %s.",
-		 n, *bytes ? ", " : "", bytes, *bytes ? "," : "", what, span_text(a, copies.ns),
-		 is_one ? "it" : "them");
+			 fabs(copies.count - 1) < 0.05 ? "" : " together");
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step%s%s%s %s; %s of copy time overlaps no compute.", n, *bytes ? ", " : "",
+		 bytes, *bytes ? "," : "", what, span_text(a, copies.ns));
 	rule_brief(out, "%s%s%s", n, *bytes ? " of " : "", bytes);
 	return rule_saves(out, copies.ns);
 }
@@ -142,10 +140,10 @@ static bool exposed_upload(const struct facts *f, struct finding *out)
 
 	if (!facts_has(f, TRAIT_OFFLOAD) || copies.bytes < OFFLOAD_BYTES)
 		return tell_copies(out, copies, "to the GPU from pinned memory");
-	out->advice = "FSDP's parameters are offloaded to the host: keep them on the GPU (no "
-		      "CPUOffloadPolicy, cpu_offload=None), sharded over more GPUs, or offload the "
-		      "optimizer's state only";
-	return tell_copies(out, copies, "to the GPU from pinned memory, as FSDP offloads them");
+	out->advice =
+		"FSDP offloads parameters to the host: keep them on the GPU (no CPUOffloadPolicy, "
+		"cpu_offload=None), shard over more GPUs, or offload the optimizer state only";
+	return tell_copies(out, copies, "to the GPU from pinned memory (FSDP offload)");
 }
 
 static bool exposed_download(const struct facts *f, struct finding *out)
@@ -158,7 +156,7 @@ static bool exposed_download(const struct facts *f, struct finding *out)
 static bool device_copy(const struct facts *f, struct finding *out)
 {
 	if (facts_wall(f, "backward") <= 0)
-		out->advice = "write results where they are used; fewer .contiguous() and .clone()";
+		out->advice = "write results in place; avoid .contiguous() and .clone()";
 	return tell_copies(out, facts_copies(f, "DtoD", NULL), "within the GPU");
 }
 
@@ -173,7 +171,7 @@ static bool memset_fill(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of device memory a step, %s with no compute beside.",
+		 "%s of device memory a step; %s of fill time overlaps no compute.",
 		 many_text(n, fills.count, "fill"), span_text(a, fills.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, fills.ns);
@@ -227,25 +225,23 @@ static bool tell_fp32(const struct facts *f, enum work work, const char *one, st
 {
 	struct amount some = facts_work(f, work, NULL);
 	unsigned rate = tensor_rate(f);
-	char a[SPAN_TEXT], n[MANY_TEXT], basis[96];
+	char a[SPAN_TEXT], n[MANY_TEXT], basis[128];
 
 	if (facts_gpu_is(f, without_tensor_cores))
 		return false;
 	if (rate)
 		snprintf(basis, sizeof(basis),
-			 "this GPU's have up to %u times the rate, so %u/%u "
-			 "of it at most",
+			 "they are up to %u times as fast on this GPU, so at most %u/%u of the "
+			 "time can be saved",
 			 rate, rate - 1, rate);
 	else
 		snprintf(basis, sizeof(basis),
-			 "how fast this GPU's are is not known, so all of it "
-			 "at most");
+			 "their speed on this GPU is unknown, so at most all of the time can be "
+			 "saved");
 	span_text(a, some.ns);
 	many_text(n, some.count, one);
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step in plain FP32, %s of the GPU: tensor "
-		 "cores are not used; %s.",
-		 n, a, basis);
+		 "%s a step in FP32, %s in total: tensor cores are not used; %s.", n, a, basis);
 	rule_brief(out, "%s in FP32, %s", n, a);
 	return rule_saves(out, rate ? some.ns * (rate - 1) / rate : some.ns);
 }
@@ -253,10 +249,10 @@ static bool tell_fp32(const struct facts *f, enum work work, const char *one, st
 static bool fp32_gemm(const struct facts *f, struct finding *out)
 {
 	if (facts_recorder(f) == RECORDER_XPROF)
-		out->advice = "jax_default_matmul_precision of bfloat16 or tensorfloat32; bfloat16 "
-			      "parameters";
+		out->advice = "set jax_default_matmul_precision to bfloat16 or tensorfloat32; use "
+			      "bfloat16 parameters";
 	else if (is_without_tf32(f))
-		out->advice = "mixed precision (autocast to float16): this GPU has no TF32";
+		out->advice = "use mixed precision (autocast to float16); this GPU has no TF32";
 	return tell_fp32(f, WORK_GEMM_FP32, "matrix kernel", out);
 }
 
@@ -278,12 +274,12 @@ static bool fp8(const struct facts *f, struct finding *out)
 	if (!facts_gpu_is(f, has_fp8) || ns < 0.2 * f->window_ns)
 		return false;
 	if (tf32.ns >= 500)
-		snprintf(more, sizeof(more), " (3/4 of the %s that are TF32 by their names)",
+		snprintf(more, sizeof(more), " (3/4 of the %s in TF32 kernels)",
 			 span_text(b, tf32.ns));
 	many_text(n, half.count + tf32.count, "matrix kernel");
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step in 16 bits or TF32 take %s; this GPU multiplies FP8 twice as fast as "
-		 "16 bits: half of it at most%s.",
+		 "%s a step in 16 bits or TF32 take %s; FP8 is twice as fast as 16 bits on this "
+		 "GPU and saves at most half of the time%s.",
 		 n, span_text(a, ns), more);
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, half.ns / 2 + tf32.ns * 3 / 4);
@@ -296,9 +292,9 @@ static bool misaligned_gemm(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step of %s cannot load 16 bytes at a time: a size or stride of their "
-		 "matrices is odd (align1, align2 in their names), or of 16 bits and no multiple "
-		 "of 8 (by the shapes that were recorded).",
+		 "%s a step (%s) cannot load 16 bytes at a time: a matrix size or stride is odd "
+		 "(align1 or align2 in the kernel's name), or not a multiple of 8 for 16-bit types "
+		 "(recorded shapes).",
 		 many_text(n, some.count, "matrix kernel"), span_text(a, some.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, some.ns);
@@ -314,8 +310,8 @@ static bool unfused_attention(const struct facts *f, struct finding *out)
 	if (products.count <= 0) /* a softmax of something else */
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of %s a step write and read whole tables of scores, which fused attention "
-		 "never stores; it also replaces %s of %s.",
+		 "%s a step (%s) write and read the full score matrix, which fused attention never "
+		 "stores; it also replaces %s (%s).",
 		 many_text(n, some.count, "softmax kernel"), span_text(a, some.ns),
 		 many_text(m, products.count, "product"), span_text(b, products.ns));
 	rule_brief(out, "%s, %s", n, a);
@@ -328,19 +324,19 @@ static bool layout(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step only to turn tensors between NCHW and NHWC: %s.",
+		 "%s a step only to convert tensors between NCHW and NHWC, %s in total.",
 		 many_text(n, turn.count, "kernel"), span_text(a, turn.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, turn.ns);
 }
 
-static const char ADVICE_COMPILED[] =
-	"fewer graph breaks, so that they are in compiled code too; fused operators of the library";
+static const char ADVICE_COMPILED[] = "remove graph breaks, so that compiled code contains them "
+				      "too; use the library's fused operators";
 
 static const char *fusion_advice(const struct facts *f, const char *otherwise)
 {
 	if (facts_recorder(f) == RECORDER_XPROF)
-		return "more of the step in one jit, so that XLA fuses them";
+		return "put more of the step into one jit, so that XLA can fuse them";
 	return facts_has(f, TRAIT_COMPILED) ? ADVICE_COMPILED : otherwise;
 }
 
@@ -353,7 +349,7 @@ static bool short_kernels(const struct facts *f, struct finding *out)
 	if (all.short_count < 0.5 * all.count || all.short_count < 100)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of %s kernels a step are shorter than %s, %s together; each reads and "
+		 "%s of %s kernels a step are shorter than %s and take %s together; each reads and "
 		 "writes memory for little work.",
 		 round_text(n, all.short_count), round_text(m, all.count),
 		 span_text(a, SHORT_KERNEL_NS), span_text(b, all.short_ns));
@@ -371,8 +367,8 @@ static bool elementwise(const struct facts *f, struct finding *out)
 	if (some.count + copies.count < 2) /* one alone has nothing to fuse with */
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step that compute one element from one, or copy, take %s: memory bounds "
-		 "them, and they fuse.",
+		 "%s a step for elementwise operations and copies take %s; they are memory bound "
+		 "and can be fused.",
 		 many_text(n, some.count + copies.count, "kernel"),
 		 span_text(a, some.ns + copies.ns));
 	rule_brief(out, "%s, %s", n, a);
@@ -392,12 +388,12 @@ static bool one_kernel(const struct facts *f, struct finding *out)
 	    work != WORK_OTHER || all.count < 2)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "One kernel takes %s of a step, %.0f %% of all kernel time: %s.",
+		 "One kernel takes %s of a step, which is %.0f %% of all kernel time: %s.",
 		 span_text(a, top.amount.ns), 100 * top.amount.ns / all.ns, top.short_name);
 	name_short(top.name, BRIEF_COLUMNS, out->brief, BRIEF_TEXT);
 	if (facts_has(f, TRAIT_COMPILED))
-		out->advice = "tune or replace this operation (fused version), or a smaller model "
-			      "there";
+		out->advice = "tune or replace this operation (fused version), or shrink this part "
+			      "of the model";
 	return rule_saves(out, top.amount.ns);
 }
 
@@ -411,8 +407,8 @@ static bool slow_kernels(const struct facts *f, struct finding *out)
 	if (!top.name[0] || all.ns <= 0)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step, the GPU computes for %s; a third of that is saved if all of them "
-		 "become one and a half times faster. Most time, %.0f %%, is in %s.",
+		 "%s a step, %s of compute in total; if all ran 1.5 times as fast, a third of that "
+		 "would be saved. The longest, with %.0f %% of the time, is %s.",
 		 many_text(n, all.count, "kernel"), span_text(a, f->compute_ns),
 		 100 * top.amount.ns / all.ns, top.short_name);
 	name_short(top.name, BRIEF_COLUMNS, out->brief, BRIEF_TEXT);
@@ -427,80 +423,85 @@ static bool dispatch(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "Launched work has not begun while the GPU is idle: %s of a step.",
+		 "Launched work does not begin although the GPU is idle, for %s of a step.",
 		 span_text(a, idle));
-	rule_brief(out, "%s launched, not begun", a);
+	rule_brief(out, "%s until launched work begins", a);
 	if (facts_has(f, TRAIT_GRAPHS))
-		out->advice = "launch further ahead: no synchronisation in the loop, larger graphs";
+		out->advice = "launch further ahead: avoid synchronization in the loop; use larger "
+			      "graphs";
 	return rule_saves(out, idle);
 }
 
 const struct rule rules_gpu[] = {
-	{ "exposed_comm", "communication beside no compute", "gpus.exposed_comm_ns", exposed_comm,
-	  ADVICE_DDP, .family = FAMILY_COMM, .needs_trust = true },
+	{ "exposed_comm", "exposed communication", "gpus.exposed_comm_ns", exposed_comm, ADVICE_DDP,
+	  .family = FAMILY_COMM, .needs_trust = true },
 	{ "small_collectives", "many short collectives", "kernels", small_collectives,
-	  "bucket or coalesce them: bucket_cap_mb, coalescing manager", .family = FAMILY_COMM,
+	  "bucket or coalesce them (bucket_cap_mb, coalescing manager)", .family = FAMILY_COMM,
 	  .needs_trust = true },
 	{ "pageable_copy", "copies from pageable memory", "copies.exposed_ns", pageable_copy,
-	  "pin_memory=True and .to(device, non_blocking=True)", .family = FAMILY_COPY,
+	  "use pin_memory=True and .to(device, non_blocking=True)", .family = FAMILY_COPY,
 	  .needs_trust = true },
-	{ "exposed_upload", "uploads beside no compute", "copies.exposed_ns", exposed_upload,
-	  "prefetch the next batch on a stream of its own", .family = FAMILY_COPY,
+	{ "exposed_upload", "exposed uploads", "copies.exposed_ns", exposed_upload,
+	  "prefetch the next batch on a separate stream", .family = FAMILY_COPY,
 	  .needs_trust = true },
-	{ "exposed_download", "downloads beside no compute", "copies.exposed_ns", exposed_download,
-	  "copy back on a stream of its own, every N steps", .family = FAMILY_COPY,
+	{ "exposed_download", "exposed downloads", "copies.exposed_ns", exposed_download,
+	  "copy back on a separate stream, every N steps", .family = FAMILY_COPY,
 	  .needs_trust = true },
 	{ "device_copy", "copies within the GPU", "copies.exposed_ns", device_copy,
-	  "reduce in place; gradient_as_bucket_view=True; fewer .contiguous() and .clone()",
+	  "reduce in place; set gradient_as_bucket_view=True; avoid .contiguous() and .clone()",
 	  .family = FAMILY_COPY, .needs_trust = true },
 	{ "peer_copy", "copies between GPUs", "copies.exposed_ns", peer_copy,
-	  "collectives instead of .to(other_gpu); pipeline them with compute",
+	  "use collectives instead of .to(other_gpu); overlap them with compute",
 	  .family = FAMILY_COPY, .needs_trust = true },
 	{ "memset_fill", "fills of device memory", "copies.exposed_ns", memset_fill,
-	  "torch.empty for what is written anyway", .family = FAMILY_COPY, .needs_trust = true },
+	  "use torch.empty for tensors that are overwritten anyway", .family = FAMILY_COPY,
+	  .needs_trust = true },
 	{ "fp32_gemm", "matrix products without tensor cores", "kernels", fp32_gemm,
-	  "mixed precision: torch.set_float32_matmul_precision('high'), or autocast to bfloat16",
+	  "use mixed precision: torch.set_float32_matmul_precision('high'), or autocast to "
+	  "bfloat16",
 	  .family = FAMILY_COMPUTE, .needs_trust = false },
 	{ "fp32_conv", "convolutions without tensor cores", "kernels", fp32_conv,
-	  "mixed precision (autocast), channels_last, torch.backends.cudnn.benchmark=True",
+	  "use mixed precision (autocast), channels_last and torch.backends.cudnn.benchmark=True",
 	  .family = FAMILY_COMPUTE, .needs_trust = false },
-	{ "fp8", "matrix products that FP8 would halve", "kernels gpus.name", fp8,
-	  "FP8 for large matrix products (Transformer Engine, torchao), or a smaller model",
+	{ "fp8", "matrix products that FP8 would speed up", "kernels gpus.name", fp8,
+	  "use FP8 for large matrix products (Transformer Engine, torchao), or a smaller model",
 	  .family = FAMILY_COMPUTE, .needs_trust = false },
-	{ "misaligned_gemm", "matrix products of odd sizes", "kernels", misaligned_gemm,
+	{ "misaligned_gemm", "matrix products with misaligned sizes", "kernels", misaligned_gemm,
 	  "pad the sizes (vocabulary, heads, tokens, hidden) to multiples of 8 for 16 bits, 16 for "
-	  "FP8; contiguous operands",
+	  "FP8; use contiguous operands",
 	  .family = FAMILY_COMPUTE },
-	{ "unfused_attention", "softmax on its own", "kernels", unfused_attention,
-	  "torch.nn.functional.scaled_dot_product_attention (flash attention)",
+	{ "unfused_attention", "unfused attention", "kernels", unfused_attention,
+	  "use torch.nn.functional.scaled_dot_product_attention (flash attention)",
 	  .family = FAMILY_COMPUTE, .needs_trust = false },
-	{ "layout", "kernels that only turn layouts", "kernels", layout,
-	  "memory_format=torch.channels_last for model and input", .family = FAMILY_COMPUTE,
+	{ "layout", "kernels that only convert layouts", "kernels", layout,
+	  "use memory_format=torch.channels_last for model and input", .family = FAMILY_COMPUTE,
 	  .needs_trust = false },
 	{ "short_kernels", "kernels too short to fill the GPU", "kernels", short_kernels,
-	  "torch.compile or fused operators, a larger batch", .family = FAMILY_COMPUTE,
+	  "use torch.compile, fused operators or a larger batch", .family = FAMILY_COMPUTE,
 	  .needs_trust = false },
-	{ "elementwise", "elementwise kernels that would fuse", "kernels", elementwise,
-	  "torch.compile, or fused operators of the library", .family = FAMILY_COMPUTE,
+	{ "elementwise", "elementwise kernels that could be fused", "kernels", elementwise,
+	  "use torch.compile or the library's fused operators", .family = FAMILY_COMPUTE,
 	  .needs_trust = false },
 	{ "one_kernel", "one kernel takes most of the time", "kernels", one_kernel,
-	  "tune or replace this operation (fused version, torch.compile), or a smaller model there",
+	  "tune or replace this operation (fused version, torch.compile), or shrink this part of "
+	  "the model",
 	  .family = FAMILY_COMPUTE, .needs_trust = false },
 	{ "stream_wait", "streams wait for each other", "idle_causes.stream_wait", NULL,
-	  "fewer cross-stream events; start what is waited for earlier", .family = FAMILY_HOST,
+	  "use fewer cross-stream events; start the awaited work earlier", .family = FAMILY_HOST,
 	  .needs_trust = true, .cause = "stream_wait",
-	  .evidence = "Launched work waits for another stream and nothing else runs: {} of a step.",
+	  .evidence = "Launched work waits for another stream while nothing else runs, for {} of a "
+		      "step.",
 	  .brief = "{} between streams" },
-	{ "dispatch", "launched, not begun", "idle_causes.dispatch", dispatch,
-	  "launch further ahead: no synchronisation in the loop, CUDA graphs",
+	{ "dispatch", "launched work begins late", "idle_causes.dispatch", dispatch,
+	  "launch further ahead: avoid synchronization in the loop; use CUDA graphs",
 	  .family = FAMILY_HOST, .needs_trust = true },
 	{ "graph_gaps", "gaps inside CUDA graphs", "idle_causes.graph_internal", NULL,
-	  "fewer and larger nodes; parallel branches in the graph", .family = FAMILY_HOST,
+	  "use fewer, larger nodes and parallel branches in the graph", .family = FAMILY_HOST,
 	  .needs_trust = true, .cause = "graph_internal",
-	  .evidence = "Between nodes of CUDA graphs the GPU is idle for {} of a step.",
+	  .evidence = "The GPU is idle between nodes of CUDA graphs for {} of a step.",
 	  .brief = "{} between nodes" },
 	{ "slow_kernels", "faster kernels", "gpus.compute_ns kernels", slow_kernels,
-	  "a profiler of kernels (Nsight Compute, rocprof-compute) on the longest; a smaller model",
+	  "profile the longest kernels (Nsight Compute, rocprof-compute), or use a smaller model",
 	  .family = FAMILY_COMPUTE, .is_last = true },
 	{ .name = NULL },
 };

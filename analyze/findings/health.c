@@ -56,7 +56,7 @@ static bool below_base(const struct facts *f, struct finding *out)
 	if (!worst)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s works at %s MHz, below the %s MHz that it keeps by default (of %s at most).",
+		 "%s runs at %s MHz under load, below its base clock of %s MHz (maximum %s MHz).",
 		 gpu_text(worst, gpu), round_text(a, clock_of(worst)),
 		 count_text(b, worst[HEALTH_BASE].u64), count_text(c, worst[HEALTH_MOST].u64));
 	rule_brief(out, "%s of %s MHz", a, b);
@@ -69,14 +69,14 @@ static bool held_down(const struct facts *f, struct finding *out)
 		size_t column;
 		const char *by, *advice;
 	} causes[] = {
-		{ HEALTH_HARDWARE, "the board itself (power brake, voltage)",
-		  "look at the power supply, cables and the server's log; exchange the GPU if it "
-		  "stays" },
-		{ HEALTH_HEAT, "heat", "look at the fans, the airflow and the room of that host" },
-		{ HEALTH_POWER, "a limit of power",
-		  "nvidia-smi -q -d POWER: raise the limit if it was lowered; at the default limit "
-		  "it is "
-		  "what dense work does" },
+		{ HEALTH_HARDWARE, "the board (power brake, voltage)",
+		  "check the power supply, the cables and the server's log; replace the GPU if it "
+		  "persists" },
+		{ HEALTH_HEAT, "heat",
+		  "check the fans, the airflow and the room temperature of that host" },
+		{ HEALTH_POWER, "the power limit",
+		  "check nvidia-smi -q -d POWER and raise the limit if it was lowered; at the "
+		  "default limit this is normal for dense work" },
 	};
 	struct table *t = tables_find(f->tables, "health");
 	const union value *row, *worst = NULL;
@@ -98,8 +98,8 @@ static bool held_down(const struct facts *f, struct finding *out)
 	if (!worst || !worst[HEALTH_MOST].u64)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The clock of %s is held down by %s in %.0f %% of the time in which it works: "
-		 "%s of %s MHz, at most %llu C and %s W.",
+		 "%s is throttled by %s for %.0f %% of its busy time: it runs at %s of %s MHz, "
+		 "with at most %llu C and %s W.",
 		 gpu_text(worst, gpu), causes[by].by, most * 100, round_text(a, clock_of(worst)),
 		 count_text(b, worst[HEALTH_MOST].u64),
 		 (unsigned long long)worst[HEALTH_HOTTEST].u64,
@@ -136,9 +136,8 @@ static bool slow_slot(const struct facts *f, struct finding *out)
 	if (!worst)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s is linked by %llu lanes of PCIe %llu, where it and its slot have %llu of PCIe "
-		 "%llu: "
-		 "copies take %.0f times as long as they could.",
+		 "%s uses %llu lanes of PCIe %llu, but it and its slot support %llu lanes of PCIe "
+		 "%llu; copies take %.0f times as long as they could.",
 		 gpu_text(worst, gpu), (unsigned long long)worst[HEALTH_WIDTH].u64,
 		 (unsigned long long)worst[HEALTH_GENERATION].u64,
 		 (unsigned long long)worst[HEALTH_WIDTH_MAX].u64,
@@ -181,8 +180,8 @@ static bool slow_gpu(const struct facts *f, struct finding *out)
 	if (!worst || !(clock_of(worst) < BELOW_PEERS * middle))
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s works at %s MHz, where the middle one of the job's %s GPUs has %s MHz: the "
-		 "others wait for it.",
+		 "%s runs at %s MHz; the median of the job's %s GPUs is %s MHz, so the others wait "
+		 "for it.",
 		 gpu_text(worst, gpu), round_text(a, clock_of(worst)), count_text(c, count),
 		 round_text(b, middle));
 	rule_brief(out, "%s of %s MHz", a, b);
@@ -192,17 +191,18 @@ static bool slow_gpu(const struct facts *f, struct finding *out)
 const struct rule rules_health[] = {
 	{ "clock_below_base", "a GPU works below its base clock",
 	  "health.sm_clock_mhz health.sm_clock_base_mhz", below_base,
-	  "nvidia-smi -q -d CLOCK,PERFORMANCE: a locked clock, a limit of power, heat",
+	  "check nvidia-smi -q -d CLOCK,PERFORMANCE for a locked clock, a power limit or heat",
 	  .needs_trust = false },
-	{ "throttled", "something holds the clock of a GPU down",
+	{ "throttled", "a GPU is throttled",
 	  "health.power_samples health.heat_samples health.hardware_samples", held_down,
-	  "see what holds it down", .needs_trust = false },
+	  "find the cause of throttling", .needs_trust = false },
 	{ "slow_slot", "a GPU's link is narrower or slower than it could be",
 	  "health.pcie_width health.pcie_generation", slow_slot,
-	  "seat the GPU again, or take another slot; look at the firmware's PCIe settings",
+	  "reseat the GPU or use another slot; check the firmware's PCIe settings",
 	  .needs_trust = false },
 	{ "slow_gpu", "one GPU of the job has a lower clock than the others", "health.sm_clock_mhz",
-	  slow_gpu, "compare that GPU: power limit, heat, its board; leave its host out of the job",
+	  slow_gpu,
+	  "check that GPU's power limit, temperature and board; exclude its host from the job",
 	  .family = FAMILY_UNBALANCED, .needs_trust = false },
 	{ .name = NULL },
 };

@@ -20,26 +20,25 @@ static bool data_wait(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], b[SPAN_TEXT], at[OWNER_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The step thread gets its input for %s of a step; the GPU is idle for %s of "
-		 "that%s.",
+		 "The step thread spends %s of a step on input; the GPU is idle for %s of that%s.",
 		 span_text(a, wall > idle ? wall : idle), span_text(b, idle), owner_text(&o, at));
 	rule_brief(out, "input takes %s, the GPU waits", a);
 	bool knows_loader = facts_has(f, TRAIT_LOADER_ALONE) || facts_has(f, TRAIT_LOADER_WORKERS);
 	if (facts_has(f, TRAIT_LOADER_ALONE))
-		out->advice = "num_workers of 4 or more (now 0: the loader runs on the step "
-			      "thread), pin_memory=True, preprocess offline";
+		out->advice = "set num_workers to 4 or more (now 0: the loader runs on the step "
+			      "thread) and pin_memory=True; preprocess offline";
 	else if (facts_has(f, TRAIT_LOADER_WORKERS))
-		out->advice = "more num_workers, a higher prefetch_factor, "
-			      "persistent_workers=True, preprocess offline";
+		out->advice = "increase num_workers and prefetch_factor; set "
+			      "persistent_workers=True; preprocess offline";
 	if (owner_has(&o, copies))
-		out->advice = "copy the next batch on a stream of its own while this one computes; "
-			      "pin_memory=True, non_blocking=True";
+		out->advice = "copy the next batch on a separate stream during this batch's "
+			      "compute; use pin_memory=True, non_blocking=True";
 	else if (facts_recorder(f) == RECORDER_XPROF)
-		out->advice = "prefetch batches to the GPU, more workers of the input pipeline, "
-			      "preprocess offline";
+		out->advice = "prefetch batches to the GPU; use more workers in the input "
+			      "pipeline; preprocess offline";
 	else if (!knows_loader && facts_recorder(f) == RECORDER_PYTORCH)
-		out->advice = "decode and preprocess ahead, in workers of a DataLoader, on the GPU "
-			      "or offline: now it is done between steps";
+		out->advice = "decode and preprocess ahead, in DataLoader workers, on the GPU or "
+			      "offline, instead of between steps";
 	return rule_saves(out, idle);
 }
 
@@ -145,10 +144,10 @@ static void tell_host_work(const struct facts *f, double of_ns, struct finding *
 	if (!strstr(o.range, "::") || o.ns < of_ns / 2 || o.ns < LONG_OPERATOR_NS * o.count)
 		return;
 	snprintf(out->evidence + len, FINDING_TEXT - len,
-		 " Most of it is what %s does on the CPU, %s at a time.",
+		 " Most of it is CPU work of %s, which takes %s per call.",
 		 cut_text(name, o.range, 40), span_text(a, o.ns / o.count));
-	out->advice = "see what that operator does on the CPU, do it on the GPU (device=) or in "
-		      "the loader's workers; then CUDA graphs, torch.compile, a larger batch";
+	out->advice = "move that operator's CPU work to the GPU (device=) or to the loader's "
+		      "workers; then use CUDA graphs, torch.compile or a larger batch";
 }
 
 static bool launch_bound(const struct facts *f, struct finding *out)
@@ -178,7 +177,7 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 	len = tell_part(out, len, optimizer, "in the optimizer");
 	len = tell_part(out, len, own, in);
 	len = tell_part(out, len, launch, "in the launch calls");
-	len = tell_part(out, len, between, "between them, in no phase");
+	len = tell_part(out, len, between, "between launches, outside any phase");
 	snprintf(out->evidence + len, FINDING_TEXT - len, "; %s a step.",
 		 many_text(n, kernels.count, "kernel"));
 	launch_brief(out, (const double[LAUNCH_PARTS]){ forward, backward, optimizer, own, launch,
@@ -186,18 +185,18 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 	double all = forward + backward + optimizer + own + launch + between;
 	bool has_graphs = facts_has(f, TRAIT_GRAPHS), is_compiled = facts_has(f, TRAIT_COMPILED);
 	if (facts_recorder(f) == RECORDER_XPROF)
-		out->advice = "more of a step in one jit, XLA's command buffers "
-			      "(--xla_gpu_enable_command_buffer), a larger batch";
+		out->advice = "put more of a step into one jit; use XLA's command buffers "
+			      "(--xla_gpu_enable_command_buffer) or a larger batch";
 	else if (facts_has(f, TRAIT_CAPTURE) && !has_graphs)
-		out->advice = "this is the capture of a CUDA graph, which happens once: record its "
-			      "launches";
+		out->advice = "this window contains the capture of a CUDA graph, which happens "
+			      "once: record the replays instead";
 	else if (has_graphs)
-		out->advice = is_compiled ? "more of a step in one graph, a larger batch"
-					  : "more of a step in one graph, torch.compile, a larger "
-					    "batch";
+		out->advice = is_compiled ? "put more of a step into one graph; use a larger batch"
+					  : "put more of a step into one graph; use torch.compile "
+					    "or a larger batch";
 	else if (is_compiled)
-		out->advice = "CUDA graphs (mode='reduce-overhead'), fewer graph breaks, a larger "
-			      "batch";
+		out->advice = "use CUDA graphs (mode='reduce-overhead'), fewer graph breaks or a "
+			      "larger batch";
 	else
 		tell_host_work(f, all, out);
 	return rule_saves(out, all);
@@ -210,8 +209,8 @@ static bool long_launches(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step of over 1 ms each, %s together: a launch takes microseconds, so these "
-		 "loaded code or waited for room.",
+		 "%s a step of over 1 ms each, %s in total; a launch usually takes microseconds, "
+		 "so these loaded code or waited for a full queue.",
 		 many_text(n, waits.count, "launch call"), span_text(a, waits.ns));
 	rule_brief(out, "%s over 1 ms, %s", many_text(n, waits.count, "call"), a);
 	return rule_saves(out, waits.ns);
@@ -223,10 +222,9 @@ static bool unused_parameters(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The GPU waits %s of a step while DDP searches its graph for parameters without a "
-		 "gradient.",
+		 "The GPU waits %s of a step while DDP searches the graph for unused parameters.",
 		 span_text(a, idle));
-	rule_brief(out, "%s of search", a);
+	rule_brief(out, "%s of searching", a);
 	return rule_saves(out, idle);
 }
 
@@ -240,8 +238,8 @@ static bool optimizer_loop(const struct facts *f, struct finding *out)
 	if (optimizer_of(f) != OPTIMIZER_LOOP)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step from the optimizer, none of them fused over tensors; the GPU waits %s "
-		 "for them.",
+		 "The optimizer launches %s a step, none fused over tensors; the GPU waits %s for "
+		 "them.",
 		 many_text(n, all.count - fill.count, "kernel"), span_text(a, idle));
 	rule_brief(out, "%s, none fused", n);
 	return rule_saves(out, idle);
@@ -256,7 +254,7 @@ static bool zero_grad(const struct facts *f, struct finding *out)
 	if (!has_zero_grad(f))
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step set gradients to zero: %s on the GPU, which waits %s for them.",
+		 "%s a step set gradients to zero; they take %s, and the GPU waits %s for them.",
 		 many_text(n, fill.count, "fill kernel"), span_text(a, fill.ns),
 		 span_text(b, idle));
 	rule_brief(out, "%s, %s on the GPU", n, a);
@@ -283,7 +281,7 @@ static const char *const asks_shape[] = { "nonzero", "masked_select", "unique", 
 static const char *const waits_for_all[] = { "DeviceSynchronize", "CtxSynchronize", NULL };
 
 static const char ADVICE_ITEM[] =
-	"no .item(), .cpu() or print() of a tensor in the loop: log every N steps";
+	"avoid .item(), .cpu() and print() of tensors in the loop; log every N steps";
 
 static bool host_sync(const struct facts *f, struct finding *out)
 {
@@ -292,16 +290,18 @@ static bool host_sync(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The launching thread waits for the GPU, and then the GPU for it: %s of a step%s.",
+		 "The GPU waits %s of a step because the launching thread first waited for the "
+		 "GPU%s.",
 		 span_text(a, idle), owner_text(&o, at));
 	rule_brief(out, "%s%s", a, owner_brief(&o, in));
 	if (owner_has(&o, reads_back))
 		out->advice = ADVICE_ITEM;
 	else if (owner_has(&o, asks_shape))
-		out->advice = "no result whose size the host must know (nonzero, masks as index): "
-			      "torch.where, or a fixed size";
+		out->advice = "avoid results whose size the host must know (nonzero, indexing by a "
+			      "mask): use torch.where or a fixed size";
 	else if (owner_has(&o, waits_for_all))
-		out->advice = "no torch.cuda.synchronize() in the loop; time with CUDA events";
+		out->advice =
+			"avoid torch.cuda.synchronize() in the loop; measure with CUDA events";
 	return rule_saves(out, idle);
 }
 
@@ -330,16 +330,15 @@ static bool compile(const struct facts *f, struct finding *out)
 			    (CALL_LAUNCHES | CALL_ALLOCATES | CALL_SETS_UP);
 	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
 
-	snprintf(out->evidence, FINDING_TEXT, "%s within the window: %s of a step%s.",
-		 is_first_use
-			 ? "What is used for the first time loads its code or starts the driver"
-			 : "Code is compiled or loaded",
+	snprintf(out->evidence, FINDING_TEXT, "%s within the window, for %s of a step%s.",
+		 is_first_use ? "First use loads code or starts the driver"
+			      : "Code is compiled or loaded",
 		 span_text(a, idle), owner_text(&o, at));
 	rule_brief(out, "%s%s", a, owner_brief(&o, in));
 	if (is_first_use && !strncmp(o.call, "hip", 3))
 		out->advice = "warm up before the window, or record later steps";
 	else if (is_first_use)
-		out->advice = "warm up before the window, or record later steps; "
+		out->advice = "warm up before the window, record later steps, or set "
 			      "CUDA_MODULE_LOADING=EAGER";
 	return rule_saves(out, idle);
 }
@@ -373,15 +372,13 @@ static bool allocator(const struct facts *f, struct finding *out)
 	span_text(a, idle);
 	if (is_first) {
 		snprintf(out->evidence, FINDING_TEXT,
-			 "A few calls (%.40s%s) take memory at a first use: the GPU is idle for "
-			 "%s of a step.",
+			 "A few first calls (%.40s%s) allocate memory; the GPU is idle for %s of a "
+			 "step.",
 			 call, owner_brief(&o, at), a);
-		out->advice = "it comes once: warm up before the window opens, or begin it at a "
-			      "later step";
+		out->advice = "this happens once: warm up before the window, or record later steps";
 	} else {
 		snprintf(out->evidence, FINDING_TEXT,
-			 "GPU memory is taken from the driver or given back in the loop (%.40s): "
-			 "the "
+			 "The loop allocates or frees GPU memory through the driver (%.40s); the "
 			 "GPU is idle for %s of a step.",
 			 call, a);
 	}
@@ -402,20 +399,20 @@ static bool loop_overhead(const struct facts *f, struct finding *out)
 	if (is_between_launches(idle))
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The GPU waits %s of a step for code of the loop that is in no phase%s.",
+		 "The GPU waits %s of a step for code in the loop outside any phase%s.",
 		 span_text(a, idle.ns), owner_text(&o, at));
 	owner_brief(&o, in);
 	rule_brief(out, "%s%s", a, in[0] ? in : " in the loop");
 	if (owner_has(&o, logs))
-		out->advice = "move it off the step thread, or do it every N steps";
+		out->advice = "move it to another thread, or do it every N steps";
 	else if (o.range[0] || o.python[0])
 		out->advice = "shorten it, or do it on another thread while the GPU works";
 	else if (facts_has(f, TRAIT_FRAMES))
-		out->advice = "put ranges around parts of the loop to see which it is";
+		out->advice = "annotate parts of the loop with ranges to find the cause";
 	else if (facts_recorder(f) == RECORDER_PYTORCH)
-		out->advice = "record with_stack=True, which shows what it is";
+		out->advice = "record with with_stack=True to find the cause";
 	else if (facts_recorder(f) != RECORDER_TACHO)
-		out->advice = "put ranges around parts of the loop to see which it is";
+		out->advice = "annotate parts of the loop with ranges to find the cause";
 	return rule_saves(out, idle.ns);
 }
 
@@ -425,72 +422,74 @@ static bool profiler(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The recording itself held the GPU up for %s of a step, by its own account.",
+		 "The profiler delayed the GPU for %s of a step, by its own records.",
 		 span_text(a, idle));
 	rule_brief(out, "%s of recording", a);
 	if (facts_recorder(f) == RECORDER_PYTORCH)
-		out->advice = "with_stack, record_shapes and profile_memory off; a shorter window "
-			      "(schedule)";
+		out->advice = "turn off with_stack, record_shapes and profile_memory; record a "
+			      "shorter window (schedule)";
 	else if (facts_recorder(f) == RECORDER_NSYS)
-		out->advice = "trace less (--trace), no --backtrace, a shorter window";
+		out->advice = "trace less (--trace), omit --backtrace, or record a shorter window";
 	else if (facts_recorder(f) == RECORDER_XPROF)
-		out->advice = "a lower host_tracer_level, python_tracer_level=0, a shorter window";
+		out->advice = "lower host_tracer_level, set python_tracer_level=0, or record a "
+			      "shorter window";
 	return rule_saves(out, idle);
 }
 
 const struct rule rules_host[] = {
 	{ "data_wait", "the GPU waits for input", "idle_causes.data phases.data.wall_ns", data_wait,
-	  "num_workers of 4 or more, pin_memory=True, prefetch_factor, preprocess offline",
+	  "set num_workers to 4 or more, pin_memory=True and prefetch_factor; preprocess offline",
 	  .family = FAMILY_INPUT, .needs_trust = true },
 	{ "launch_bound", "the GPU waits for launches",
 	  "idle_causes.host:forward idle_causes.host:backward idle_causes.launch", launch_bound,
-	  "CUDA graphs, torch.compile, a larger batch", .family = FAMILY_HOST,
+	  "use CUDA graphs, torch.compile or a larger batch", .family = FAMILY_HOST,
 	  .needs_trust = true },
 	{ "long_launches", "launches that load code or wait", "launches.api_ns idle_causes.launch",
 	  long_launches,
-	  "warm up before the window; CUDA_MODULE_LOADING=EAGER; do not launch without end",
+	  "warm up before the window; set CUDA_MODULE_LOADING=EAGER; limit the launches in flight",
 	  .family = FAMILY_HOST, .needs_trust = true },
 	{ "unused_parameters", "DDP searches for unused parameters", "idle.range",
-	  unused_parameters, "find_unused_parameters=False, or static_graph=True",
+	  unused_parameters, "set find_unused_parameters=False, or static_graph=True",
 	  .family = FAMILY_HOST, .needs_trust = true },
-	{ "zero_grad", "gradients are filled with zeros", "idle.range kernels", zero_grad,
-	  "zero_grad(set_to_none=True)", .family = FAMILY_HOST, .needs_trust = true },
+	{ "zero_grad", "zero_grad() fills gradients with zeros", "idle.range kernels", zero_grad,
+	  "call zero_grad(set_to_none=True)", .family = FAMILY_HOST, .needs_trust = true },
 	{ "optimizer_loop", "the optimizer launches for each tensor",
-	  "idle_causes.host:optimizer kernels", optimizer_loop, "foreach=True or fused=True",
+	  "idle_causes.host:optimizer kernels", optimizer_loop, "set foreach=True or fused=True",
 	  .family = FAMILY_HOST, .needs_trust = true },
-	{ "optimizer_host", "a fused optimizer's host time", "idle_causes.host:optimizer",
-	  optimizer_host, "fused=True, capturable=True in a CUDA graph", .family = FAMILY_HOST,
-	  .needs_trust = true },
+	{ "optimizer_host", "host time of a fused optimizer", "idle_causes.host:optimizer",
+	  optimizer_host, "set fused=True; put it into a CUDA graph (capturable=True)",
+	  .family = FAMILY_HOST, .needs_trust = true },
 	{ "host_sync", "the host waits for the GPU in the loop", "idle_causes.sync idle.call",
-	  host_sync, "no synchronisation in the loop; .item() and logging every N steps",
+	  host_sync, "avoid synchronization in the loop; use .item() and log only every N steps",
 	  .family = FAMILY_SYNC, .needs_trust = true },
 	{ "blocking_copy", "copies block the host", "idle_causes.blocking_copy", blocking_copy,
-	  "pin_memory=True and .to(device, non_blocking=True)", .family = FAMILY_COPY,
+	  "use pin_memory=True and .to(device, non_blocking=True)", .family = FAMILY_COPY,
 	  .needs_trust = true },
 	{ "compile", "code is compiled or loaded within the window", "idle_causes.compile", compile,
-	  "warm up before the window; mark_dynamic for changing shapes; CUDA_MODULE_LOADING=EAGER",
+	  "warm up before the window; use mark_dynamic for changing shapes; set "
+	  "CUDA_MODULE_LOADING=EAGER",
 	  .family = FAMILY_COMPILE, .needs_trust = true },
 	{ "allocator", "cudaMalloc in the loop", "idle_causes.allocator", allocator,
-	  "no empty_cache() in the loop; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+	  "avoid empty_cache() in the loop; set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
 	  .family = FAMILY_HOST, .needs_trust = true },
 	{ "gc_pause", "Python's garbage collector", "idle_causes.gc", NULL,
-	  "gc.disable() in the loop and gc.collect() every N steps, or gc.freeze()",
+	  "call gc.disable() in the loop and gc.collect() every N steps, or gc.freeze()",
 	  .family = FAMILY_HOST, .needs_trust = true, .cause = "gc",
-	  .evidence = "Python's garbage collector runs while the GPU is idle: {} of a step.",
+	  .evidence = "Python's garbage collector runs while the GPU is idle, for {} of a step.",
 	  .brief = "{} of collections" },
-	{ "checkpoint", "checkpoints hold the loop up", "idle_causes.host:checkpoint", NULL,
-	  "save asynchronously, from a copy in host memory", .family = FAMILY_HOST,
+	{ "checkpoint", "checkpoints delay the loop", "idle_causes.host:checkpoint", NULL,
+	  "save asynchronously from a copy in host memory", .family = FAMILY_HOST,
 	  .needs_trust = true, .cause = "host:checkpoint",
 	  .evidence = "The GPU waits {} of a step for checkpoints.", .brief = "{} of waiting" },
 	{ "validation", "validation leaves the GPU idle", "idle_causes.host:validation", NULL,
-	  "larger validation batches, its own prefetching loader, less often",
+	  "use larger validation batches and a prefetching loader; validate less often",
 	  .family = FAMILY_HOST, .needs_trust = true, .cause = "host:validation",
 	  .evidence = "The GPU is idle for {} of a step while the host is in validation.",
 	  .brief = "{} idle in validation" },
-	{ "loop_overhead", "the loop outside of any phase", "idle_causes.host:other", loop_overhead,
-	  "record with trace_python, which shows what it is", .family = FAMILY_HOST,
+	{ "loop_overhead", "loop code outside any phase", "idle_causes.host:other", loop_overhead,
+	  "record with trace_python to find the cause", .family = FAMILY_HOST,
 	  .needs_trust = true },
-	{ "profiler", "the recording's own cost", "idle_causes.profiler", profiler,
+	{ "profiler", "profiler overhead", "idle_causes.profiler", profiler,
 	  "record fewer kinds (--kinds) or a shorter window", .needs_trust = true },
 	{ .name = NULL },
 };

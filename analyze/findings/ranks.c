@@ -111,15 +111,14 @@ static bool late_start(const struct facts *f, struct finding *out)
 	out->family = f->has_steps ? FAMILY_NONE : family_of_cause(cause);
 	rule_brief(out, "%s, most of it %s", span_text(a, f->lead_ns), cut_text(name, cause, 16));
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of the window's %s%s pass before the first GPU event, %s of it %.60s.",
+		 "%s of the window's %s%s pass before the first GPU event; %s of that is %.60s.",
 		 span_text(a, f->lead_ns), span_text(b, f->window_ns),
 		 f->has_steps ? " a step" : "", span_text(c, most), cause);
 	if (!strcmp(cause, "dispatch"))
-		out->advice = "the GPU was behind when the window opened: synchronise before it, "
-			      "or begin it earlier";
+		out->advice = "the GPU was behind when the window opened: synchronize before the "
+			      "window, or start it earlier";
 	else if (!strcmp(cause, "data"))
-		out->advice = "warm the loader up before the window opens, or begin it at a later "
-			      "step";
+		out->advice = "warm up the loader before the window, or record later steps";
 	return rule_saves(out, f->lead_ns);
 }
 
@@ -169,7 +168,8 @@ static bool memory_leak(const struct facts *f, struct finding *out)
 	if (!row || row[table_column(t, "leak")].u64 != 1)
 		return false;
 	bytes_text(bytes, row[table_column(t, "slope_bytes_per_step")].f64);
-	snprintf(out->evidence, FINDING_TEXT, "What a step leaves allocated grows by %s each step.",
+	snprintf(out->evidence, FINDING_TEXT,
+		 "Memory that is still allocated at the end of a step grows by %s each step.",
 		 bytes);
 	rule_brief(out, "+%s each step", bytes);
 	out->saving_ns = 0;
@@ -196,9 +196,10 @@ static bool fragmentation(const struct facts *f, struct finding *out)
 	if (reserved < 1.3 * peak || reserved - peak < 1073741824.0)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The allocator holds %.2f GiB and gave out %.2f GiB at most.",
+		 "The allocator reserves %.2f GiB, but at most %.2f GiB were allocated.",
 		 reserved / 1073741824, peak / 1073741824);
-	rule_brief(out, "%.2f GiB held, %.2f given out", reserved / 1073741824, peak / 1073741824);
+	rule_brief(out, "%.2f GiB reserved, %.2f allocated", reserved / 1073741824,
+		   peak / 1073741824);
 	out->saving_ns = 0;
 	return true;
 }
@@ -217,8 +218,8 @@ static bool headroom(const struct facts *f, struct finding *out)
 	if (total <= 0 || peak > 0.5 * total || idle < 0.2 * f->window_ns)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.2f of the GPU's %.2f GiB are used at the peak, and it is not busy for %.0f %% "
-		 "of the window.",
+		 "The peak uses %.2f of the GPU's %.2f GiB, and the GPU is not busy for %.0f %% of "
+		 "the window.",
 		 peak / 1073741824, total / 1073741824, 100 * idle / f->window_ns);
 	rule_brief(out, "%.2f of %.2f GiB used", peak / 1073741824, total / 1073741824);
 	out->saving_ns = 0;
@@ -235,12 +236,12 @@ static bool imbalance(const struct facts *f, struct finding *out)
 	if (!facts_spread(f, &spread) || spread.rank == NO_U64 || !spread.apart)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "In the same %s rank %llu takes %s a step, the ranks on average %s: the "
-		 "others wait for it. %s of it in %s.",
+		 "In the same %s rank %llu takes %s a step and the average rank %s, so the others "
+		 "wait for it; %s of the difference is in %s.",
 		 many_text(n, (double)spread.names, "kernel"), (unsigned long long)spread.rank,
 		 span_text(a, spread.most_ns), span_text(b, spread.mean_ns),
 		 span_text(c, spread.apart_ns), spread.apart);
-	rule_brief(out, "rank %llu takes %s, the mean %s", (unsigned long long)spread.rank, a, b);
+	rule_brief(out, "rank %llu takes %s, mean %s", (unsigned long long)spread.rank, a, b);
 	return rule_saves(out, spread.most_ns - spread.mean_ns);
 }
 
@@ -269,12 +270,12 @@ static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *
 	static const struct {
 		const char *kind, *advice;
 	} advice[] = {
-		{ "compute", "compare that rank's share of the work (batch, sequence lengths, "
-			     "experts), then its GPU's clocks, power and temperature" },
-		{ "data", "compare that rank's input: its loader's workers, its files, its host's "
-			  "disk and CPUs" },
-		{ "host:", "compare that rank's host: other jobs, NUMA binding, GC, logging of "
-			   "one rank only" },
+		{ "compute", "compare that rank's work (batch, sequence lengths, experts), then "
+			     "its GPU's clocks, power and temperature" },
+		{ "data",
+		  "compare that rank's input: loader workers, files, disk and CPUs of its host" },
+		{ "host:", "compare that rank's host: other jobs, NUMA binding, GC, logging on "
+			   "this rank only" },
 	};
 	double over_ns;
 	const union value *row = frontier_most(f, rank, &over_ns);
@@ -287,12 +288,13 @@ static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *
 	kind = row[FRONTIER_KIND].text;
 	if (!strcmp(kind, "compute") || !strncmp(kind, "exposed_", 8))
 		snprintf(out->evidence + len, FINDING_TEXT - len,
-			 " Over the mean of the ranks it has most %s, launched in %.40s: by %s a "
-			 "step.",
+			 " Compared with the mean rank it spends most extra time in %s launched in "
+			 "%.40s: %s a step.",
 			 kind, row[FRONTIER_PHASE].text, span_text(a, over_ns));
 	else
 		snprintf(out->evidence + len, FINDING_TEXT - len,
-			 " Over the mean of the ranks its GPU is idle most by %.60s: by %s a step.",
+			 " Compared with the mean rank its GPU is idle longer, mostly because of "
+			 "%.60s: %s a step.",
 			 kind, span_text(a, over_ns));
 	for (i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)
 		if (!strncmp(kind, advice[i].kind, strlen(advice[i].kind)))
@@ -322,8 +324,8 @@ static void tell_others(const struct waiting *w, double per_rank, struct finding
 	char one[SPAN_TEXT], all[SPAN_TEXT];
 
 	snprintf(out->evidence + len, FINDING_TEXT - len,
-		 " Were it as early as the next one, a step would be %s shorter, were all equally "
-		 "early, up to %s.",
+		 " Without its delay beyond the next late rank, %s a step would be saved; with all "
+		 "ranks equally early, up to %s.",
 		 span_text(one, w->saving_ns / per_rank),
 		 span_text(all, w->most_excess_ns / per_rank));
 }
@@ -344,8 +346,8 @@ static bool straggler(const struct facts *f, struct finding *out)
 	span_text(made, w.made_wait_ns / per_rank);
 	span_text(all, w.wait_ns / per_rank);
 	snprintf(out->evidence, FINDING_TEXT,
-		 "Rank %llu comes last in %s of %s collectives: the others together wait %s a "
-		 "step for it, of %s that ranks wait in all.",
+		 "Rank %llu comes last in %s of %s collectives: the other ranks together wait %s a "
+		 "step for it, of %s of waiting in total.",
 		 rank, count_text(n, w.times_last), count_text(m, w.matched), made, all);
 	if (w.saving_ns < NEAR_SHARE * w.most_excess_ns)
 		tell_others(&w, per_rank, out);
@@ -385,12 +387,12 @@ static bool slow_link(const struct facts *f, struct finding *out)
 	if (!worst)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.20s of %s among %llu ranks moves %s%.1f GB/s where the links of the GPU "
-		 "carry %.0f GB/s in one direction; with all like it %s a step are exposed%s.",
+		 "%.20s of %s among %llu ranks reaches %s%.1f GB/s, but the GPU's links carry %.0f "
+		 "GB/s in one direction; all such collectives expose %s a step%s.",
 		 worst[COMM_OPERATION].text, bytes_text(bytes, (double)worst[COMM_BYTES].u64),
 		 (unsigned long long)worst[COMM_RANKS].u64, is_matched ? "" : "at least ",
 		 worst[COMM_BUS].f64, worst[COMM_LINK].f64, span_text(a, facts_per_gpu(f, sum_ns)),
-		 is_matched ? "" : ", waiting for other ranks included");
+		 is_matched ? "" : ", including waits for other ranks");
 	rule_brief(out, "%.1f of %.0f GB/s", worst[COMM_BUS].f64, worst[COMM_LINK].f64);
 	return rule_saves(out, facts_per_gpu(f, sum_ns));
 }
@@ -398,34 +400,36 @@ static bool slow_link(const struct facts *f, struct finding *out)
 const struct rule rules_ranks[] = {
 	{ "straggler", "the others wait for one rank",
 	  "waits.saving_ns waits.made_wait_ns frontier.ns", straggler,
-	  "compare that rank alone: its share of the work, its host (other jobs, NUMA, GC, input), "
-	  "its GPU's clocks and temperature",
+	  "check that rank's work, its host (other jobs, NUMA, GC, input), and its GPU's clocks "
+	  "and temperature",
 	  .family = FAMILY_UNBALANCED, .needs_trust = false },
-	{ "slow_link", "collectives far from what links carry",
+	{ "slow_link", "collectives far below the link bandwidth",
 	  "comm.bus_gb_per_s comm.link_gb_per_s comm.exposed_ns", slow_link,
-	  "all ranks in one recording tell waiting from transfer; then NCCL_DEBUG=INFO for the "
-	  "transport (P2P, SHM, NET) and its channels, nvidia-smi topo -m or rocm-smi --showtopo",
+	  "record all ranks to separate waiting from transfer; then check the transport (P2P, SHM, "
+	  "NET) and channels with NCCL_DEBUG=INFO, and nvidia-smi topo -m or rocm-smi --showtopo",
 	  .family = FAMILY_COMM, .needs_trust = true },
 	{ "slow_steps", "some steps are much slower", "steps.wall_ns", slow_steps,
-	  "see --report steps for what grew; evaluation, checkpoints and stragglers of the loader "
-	  "are "
-	  "usual",
+	  "see --report slow for what grew; typical causes are evaluation, checkpoints and slow "
+	  "loader workers",
 	  .needs_trust = false },
 	{ "late_start", "the GPU starts late in the window", "gpus.lead_ns", late_start,
-	  "warm up before the window opens, or begin it at a later step", .needs_trust = true },
+	  "warm up before the window, or record later steps", .needs_trust = true },
 	{ "long_tail", "the GPU ends early in the window", "gpus.tail_ns", long_tail,
-	  "end the window with a step; what runs at the end is on the host", .needs_trust = true },
-	{ "imbalance", "one rank has more to compute", "kernels.total_ns", imbalance,
-	  "share work out equally: batches by sequence length, tables re-sharded by load",
+	  "end the window at the end of a step; the time at the end is host work",
+	  .needs_trust = true },
+	{ "imbalance", "one rank computes longer", "kernels.total_ns", imbalance,
+	  "balance the work: batch by sequence length, shard tables by load",
 	  .family = FAMILY_UNBALANCED, .needs_trust = false },
 	{ "memory_leak", "memory grows from step to step", "memory.slope_bytes_per_step",
 	  memory_leak,
-	  "keep losses as numbers (.item() every N steps, detach()), not as tensors with a graph",
+	  "store losses as numbers (.item() every N steps, detach()), not as tensors that keep "
+	  "their graph",
 	  .needs_trust = false },
-	{ "fragmentation", "the allocator holds what it cannot use", "memory.reserved_bytes",
-	  fragmentation, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; steady shapes",
+	{ "fragmentation", "the allocator holds memory that it cannot use", "memory.reserved_bytes",
+	  fragmentation,
+	  "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; keep shapes constant",
 	  .needs_trust = false },
-	{ "headroom", "memory is left for a larger batch", "memory.peak_bytes gpus.not_busy_ns",
-	  headroom, "a larger batch: the same launches for more work", .needs_trust = true },
+	{ "headroom", "free memory for a larger batch", "memory.peak_bytes gpus.not_busy_ns",
+	  headroom, "use a larger batch: the same launches do more work", .needs_trust = true },
 	{ .name = NULL },
 };

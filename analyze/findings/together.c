@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What findings save by the replay, each alone and the first of them together. */
+/* What each finding saves alone, by replay, and what the first of them save together. */
 #include "analyze/findings/internal.h"
 
 #include <math.h>

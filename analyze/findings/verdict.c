@@ -85,7 +85,7 @@ static const char *host_predicate(const struct facts *f)
 	static const struct {
 		const char *cause, *predicate;
 	} others[] = {
-		{ "dispatch", "waits %s for work that was launched and did not begin" },
+		{ "dispatch", "waits %s before launched work begins" },
 		{ "graph_internal", "waits %s between the nodes of CUDA graphs" },
 		{ "stream_wait", "waits %s for other streams" },
 		{ "allocator", "waits %s while its memory is allocated or freed" },
@@ -93,7 +93,7 @@ static const char *host_predicate(const struct facts *f)
 	double host_ns = savings_take(f).most_ns[FAMILY_HOST];
 
 	if (!f->has_launches)
-		return "does nothing for %s; the file has no launch to say why";
+		return "is idle for %s; the file has no launches that explain it";
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (facts_cause(f, others[i].cause) > host_ns / 2)
 			return others[i].predicate;
@@ -109,8 +109,7 @@ static void tell_share(const struct facts *f, double ns, char out[96])
 	/* without marks, or with time between them, the window is the whole */
 	if (!f->has_steps || ns > f->step_ns)
 		snprintf(out, 96,
-			 f->has_steps ? "%s of the %s that the window has per step"
-				      : "%s of the window's %s",
+			 f->has_steps ? "%s of the window's %s per step" : "%s of the window's %s",
 			 a, span_text(b, f->window_ns));
 	else
 		snprintf(out, 96, "%s of every %s step", a, span_text(b, f->step_ns));
@@ -120,19 +119,19 @@ static void tell_share(const struct facts *f, double ns, char out[96])
 static void tell(const struct facts *f, enum family family, double ns, char out[FINDING_TEXT])
 {
 	static const char *const predicates[FAMILY_COUNT] = {
-		[FAMILY_INPUT] = "waits for the data loader %s",
-		[FAMILY_SYNC] = "waits %s because the host waited for it",
+		[FAMILY_INPUT] = "waits %s for the data loader",
+		[FAMILY_SYNC] = "waits %s because the host waited for the GPU",
 		[FAMILY_COMPILE] =
 			"waits %s while code is compiled or loaded, or the driver starts",
-		[FAMILY_COMM] = "communicates %s with no compute beside it",
-		[FAMILY_COPY] = "copies %s with no compute beside it",
+		[FAMILY_COMM] = "communicates without overlapping compute for %s",
+		[FAMILY_COPY] = "copies without overlapping compute for %s",
 	};
 	const char *words = family == FAMILY_HOST ? host_predicate(f) : predicates[family];
 	char who[32], share[96];
 
 	if (family == FAMILY_INPUT && !facts_has(f, TRAIT_LOADER_ALONE) &&
 	    !facts_has(f, TRAIT_LOADER_WORKERS))
-		words = "waits for its input %s";
+		words = "waits %s for its input";
 	subject(f, who);
 	if (family == FAMILY_COMPUTE) {
 		snprintf(out, FINDING_TEXT, "%s computes %.1f %% of the window", who,
@@ -156,10 +155,10 @@ static bool tell_spread(const struct facts *f, const struct spread *s, char out[
 	many_text(n, (double)s->names, "kernel");
 
 	if (f->ranks > 2) {
-		snprintf(out, FINDING_TEXT,
-			 "Rank %llu computes %s a step longer than the ranks on average in the "
-			 "same %s.",
-			 (unsigned long long)s->rank, span_text(a, s->most_ns - s->mean_ns), n);
+		snprintf(
+			out, FINDING_TEXT,
+			"Rank %llu computes %s a step longer than the average rank in the same %s.",
+			(unsigned long long)s->rank, span_text(a, s->most_ns - s->mean_ns), n);
 		return true;
 	}
 	for (i = 0; i < f->ranks; i++)
@@ -168,7 +167,7 @@ static bool tell_spread(const struct facts *f, const struct spread *s, char out[
 	if (i == f->ranks)
 		return false;
 	snprintf(out, FINDING_TEXT,
-		 "Rank %llu computes %s per step longer than rank %llu in the same %s.",
+		 "Rank %llu computes %s a step longer than rank %llu in the same %s.",
 		 (unsigned long long)s->rank, span_text(a, s->most_ns - s->least_ns),
 		 (unsigned long long)table_at(ranks, i)[0].u64, n);
 	return true;
@@ -188,10 +187,10 @@ static enum status judge_blind(const struct facts *f, struct table *t, struct er
 	if (f->is_sampled && !f->is_damaged &&
 	    is_unbalanced(f, f->step_ns, UNBALANCED_SHARE / 2, &s) && tell_spread(f, &s, sentence))
 		return put(t, "UNBALANCED", s.most_ns - s.mean_ns, NAN, sentence,
-			   "What bounds a step cannot be said from a sample.", NULL, err);
+			   "A sample does not show what bounds a step.", NULL, err);
 	return put(t, "NO VERDICT", 0, NAN,
-		   f->is_sampled ? "The file is a sample: what looks idle may be busy."
-				 : "The file is damaged: what is missing may decide.",
+		   f->is_sampled ? "The file is a sample: the GPU may be busy where it looks idle."
+				 : "The file is damaged: the missing part may change the verdict.",
 		   NULL, NULL, err);
 }
 
@@ -212,15 +211,16 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 
 	int len =
 		snprintf(out, FINDING_TEXT,
-			 "Ranks wait for rank %llu, which makes %s of the %s that all of them "
-			 "wait in %s: %s would be up to %s shorter",
+			 "Ranks wait for rank %llu, which causes %s of the %s of waiting in %s: %s "
+			 "would be up to %s shorter",
 			 (unsigned long long)(w.culprit ? w.culprit[0].u64 : 0),
 			 span_text(made, w.made_wait_ns / per_rank),
 			 span_text(all, w.wait_ns / per_rank), where, where, span_text(saved, ns));
 	/* what the finding says of the one rank is less, if others are late as well */
 	if (alone_ns > 0 && alone_ns < NEAR_SHARE * ns)
 		snprintf(out + len, (size_t)(FINDING_TEXT - len),
-			 ", were none late, and %s, were that one as early as the next",
+			 " if no rank were late, and %s if only that rank were as early as the "
+			 "next one",
 			 span_text(alone, alone_ns));
 }
 
@@ -240,14 +240,15 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 	const struct {
 		const char *cause, *words;
 	} reasons[] = {
-		{ "unrecorded", "in which work may run that is not in the file" },
-		{ "lost", "in which records are missing" },
-		{ "before_window", f->has_launches ? "before work whose launch is not in the file"
-						   : "as no launch can be matched with its work" },
-		{ "profiler", "in which the recording itself took time" },
-		{ "unknown", "for reasons that the file does not tell" },
+		{ "unrecorded", "while unrecorded work may run" },
+		{ "lost", "while records are missing" },
+		{ "before_window", f->has_launches
+					   ? "before work whose launch is not in the file"
+					   : "because no launch can be matched with its work" },
+		{ "profiler", "while the profiler itself took time" },
+		{ "unknown", "for unknown reasons" },
 	};
-	const char *words = "for reasons that the file does not tell";
+	const char *words = "for unknown reasons";
 	double busy_ns = f->compute_ns + f->exposed_comm_ns + f->exposed_copy_ns, most = 0;
 	char share[96], sentence[FINDING_TEXT], who[32], more[FINDING_TEXT], a[SPAN_TEXT],
 		b[SPAN_TEXT];
@@ -263,9 +264,9 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 	}
 	tell_share(f, ns, share);
 	snprintf(sentence, sizeof(sentence),
-		 "%s looks idle for %s %s: what bounds it cannot be said.", subject(f, who), share,
-		 words);
-	snprintf(more, sizeof(more), "Of the %s%s that it is busy, %s are communication alone.",
+		 "%s looks idle for %s %s: the file does not show what bounds it.", subject(f, who),
+		 share, words);
+	snprintf(more, sizeof(more), "Of its busy time of %s%s, %s is exposed communication.",
 		 span_text(a, busy_ns), f->has_steps ? " a step" : "",
 		 span_text(b, f->exposed_comm_ns));
 	return put(t, "NO VERDICT", 0, NAN, sentence,
@@ -317,20 +318,18 @@ static enum status put_no_gpu(const struct facts *f, struct table *t, struct err
 
 	if (f->gpus)
 		snprintf(sentence, sizeof(sentence),
-			 "No GPU event here has a length: host phases only.");
+			 "No GPU event has a duration: host phases only.");
 	else if (launches && !tables_sum(f->tables, "trust", "gpu_events"))
 		snprintf(sentence, sizeof(sentence),
-			 "No GPU event of the file's %s launch%s is in it: the GPU was not "
-			 "recorded.",
+			 "The file has %s launch%s but no GPU events: the GPU was not recorded.",
 			 count_text(count, launches), launches == 1 ? "" : "es");
 	else if (!tell_other_input(f, sentence))
 		snprintf(sentence, sizeof(sentence),
-			 "No GPU event in this file: host phases only.");
+			 "This file has no GPU events: host phases only.");
 	/* of such a job, what bounds it most often */
 	double all = 0, exposed = facts_host_comm(f, &all);
 	char more[FINDING_TEXT], a[SPAN_TEXT], b[SPAN_TEXT];
-	snprintf(more, sizeof(more),
-		 "Collectives of the host take %s%s, %s of it beside no operator.",
+	snprintf(more, sizeof(more), "Host collectives take %s%s; no operator overlaps %s of that.",
 		 span_text(a, all), f->has_steps ? " of a step" : "", span_text(b, exposed));
 	return put(t, "NO GPU", 0, NAN, sentence,
 		   f->step_ns > 0 && exposed >= MORE_SHARE * f->step_ns ? more : NULL, NULL, err);
@@ -361,7 +360,7 @@ enum status verdict_put(struct facts *f, struct error *err)
 	/* "GPU 1" stays as it is, "The GPU" stands behind a colon */
 	int head = isupper((unsigned char)second[1]) ? second[0] : second[0] | 0x20;
 	if (is_near)
-		snprintf(sentence, sizeof(sentence), "%s. %s weighs as much: %c%s.", first,
+		snprintf(sentence, sizeof(sentence), "%s. %s weighs nearly as much: %c%s.", first,
 			 family_word(s.second), head, second + 1);
 	else
 		snprintf(sentence, sizeof(sentence), "%s.", first);

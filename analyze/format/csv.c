@@ -54,7 +54,7 @@ static enum status csv_write(const struct format_request *how, struct buf *out, 
 
 const struct format_type format_csv = {
 	.name = "csv",
-	.help = "one table, the report's first; a text that a spreadsheet would execute begins "
-		"with '",
+	.help = "the report's first table; text that a spreadsheet would execute is prefixed with "
+		"'",
 	.write = csv_write,
 };

@@ -141,7 +141,7 @@ static enum status idle_finish(struct tables *all, struct error *err)
 
 const struct report_type report_idle = {
 	.name = "idle",
-	.help = "why GPUs did nothing, and whose doing it was",
+	.help = "why GPUs were idle, and which code caused it",
 	.tables = TABLES(&table_idle),
 	.state_size = sizeof(struct idle),
 	.owned = OWNED(offsetof(struct idle, owners), offsetof(struct idle, index.slots)),

@@ -371,7 +371,7 @@ static enum status launches_finish(struct tables *all, struct error *err)
 
 const struct report_type report_launches = {
 	.name = "launches",
-	.help = "time in the call, in the queue and on the GPU; how long the queue is",
+	.help = "launch latency: time in the call, in the queue and on the GPU; queue length",
 	.tables = TABLES(&table_launches, &table_launch_queues),
 	.state_size = sizeof(struct launches),
 	.owned = OWNED(offsetof(struct launches, processes), offsetof(struct launches, gpus),

@@ -476,7 +476,7 @@ static enum status memory_finish(struct tables *all, struct error *err)
 
 const struct report_type report_memory = {
 	.name = "memory",
-	.help = "peak of each memory and who owned it, steps, growth",
+	.help = "peak memory and its owners, memory by step, growth",
 	.tables = TABLES(&table_memory, &table_memory_steps, &table_memory_peaks,
 			 &table_memory_owners, &table_memory_paths, &table_memory_curves),
 	.state_size = sizeof(struct memory),

@@ -529,7 +529,7 @@ static enum status phases_finish(struct tables *all, struct error *err)
 
 const struct report_type report_phases = {
 	.name = "phases",
-	.help = "what the step thread did, and the GPU time that it launched meanwhile",
+	.help = "what the step thread did, and the GPU time launched in each phase",
 	.tables = TABLES(&table_phases, &table_outside_steps, &table_cells),
 	.with = REPORTS(&report_actions),
 	.state_size = sizeof(struct phases),

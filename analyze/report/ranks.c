@@ -245,7 +245,7 @@ struct waiting waiting_of(struct tables *all)
 
 const struct report_type report_ranks = {
 	.name = "ranks",
-	.help = "what is different from rank to rank: who is slow, who waits",
+	.help = "differences between ranks: which are slow, which wait",
 	.tables = TABLES(&table_uneven, &table_balance, &table_frontier_total, &table_frontier,
 			 &table_frontier_steps, &table_frontier_parts, &table_frontier_spans),
 	.with = REPORTS(&report_kernels, &report_steps, &report_phases, &report_comm),

@@ -434,7 +434,7 @@ static enum status slow_end(struct accumulator *f, struct error *err)
 
 const struct report_type report_slow = {
 	.name = "slow",
-	.help = "slow steps against the median one: which phase, cause and kernel grew",
+	.help = "slow steps compared with the median step: which phase, cause and kernel grew",
 	.tables = TABLES(&table_slow_steps),
 	.state_size = sizeof(struct slow),
 	.owned = OWNED(offsetof(struct slow, dropped), offsetof(struct slow, parts),

@@ -375,7 +375,7 @@ static enum status snapshot_finish(struct tables *all, struct error *err)
 
 const struct report_type report_snapshot = {
 	.name = "snapshot",
-	.help = "memory snapshots of PyTorch: fragmentation, rounding, why memory ran out",
+	.help = "PyTorch memory snapshots: fragmentation, rounding, why memory ran out",
 	.tables = TABLES(&table_snapshot, &table_ooms, &table_held),
 	.state_size = sizeof(struct snapshot),
 	.begin = snapshot_begin,

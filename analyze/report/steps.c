@@ -505,7 +505,7 @@ static enum status steps_finish(struct tables *all, struct error *err)
 
 const struct report_type report_steps = {
 	.name = "steps",
-	.help = "wall time of each step and, by the clock, what its GPUs did",
+	.help = "wall time of each step, and what the GPUs did during it",
 	.tables = TABLES(&table_steps, &table_step_gpus, &table_strips, &table_steps_summed,
 			 &table_step_stats),
 	.with = REPORTS(&report_slow),

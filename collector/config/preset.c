@@ -28,16 +28,17 @@ static const struct preset_row rows[] = {
 };
 
 #define VALUE_AT(id) offsetof(struct preset, values[PRESET_##id])
-const struct option preset_options[] = { { "preset", 0, OPTION_TEXT, "NAME",
-					   "a guide's window: steps, memory, periodic, schedule, "
-					   "or cyclic",
-					   offsetof(struct preset, name), NULL },
+const struct option preset_options[] = {
+	{ "preset", 0, OPTION_TEXT, "NAME",
+	  "a predefined window: steps, memory, periodic, schedule, or cyclic",
+	  offsetof(struct preset, name), NULL },
 #define X(id, name, preset, fallback, option, yes, no, what)                                       \
 	{ name, 0, OPTION_TEXT, "VALUE", NULL, VALUE_AT(id), NULL },                               \
 		{ "profiling." name, 0, OPTION_TEXT, "VALUE", NULL, VALUE_AT(id), NULL },
-					 PRESET_KEYS(X)
+	PRESET_KEYS(X)
 #undef X
-						 { 0 } };
+		{ 0 }
+};
 
 static const struct preset_type *find_preset(const char *name)
 {

@@ -28,16 +28,18 @@ struct record {
 #define AT(member) offsetof(struct record, member)
 static const struct option record_options[] = {
 	{ "config", 0, OPTION_TEXT, "FILE", "read options from a JSON object", AT(config), NULL },
-	{ "print-config", 0, OPTION_FLAG, NULL, "print the settings as such a file, explained",
+	{ "print-config", 0, OPTION_FLAG, NULL, "print the settings as a config file with comments",
 	  AT(print_config), "no" },
-	{ "ctl", 0, OPTION_TEXT, "PID", "tell a recorded process: start, stop, save or status",
+	{ "ctl", 0, OPTION_TEXT, "PID", "control a recorded process: start, stop, save or status",
 	  AT(ctl), NULL },
-	{ "doctor", 0, OPTION_FLAG, NULL, "say what works here, or in a command that follows",
+	{ "doctor", 0, OPTION_FLAG, NULL, "report what works here, or in a command that follows",
 	  AT(doctor), "no" },
-	{ "quiet", 'q', OPTION_FLAG, NULL, "no line about the log at the end", AT(quiet), "no" },
+	{ "quiet", 'q', OPTION_FLAG, NULL, "do not print the line about the log at the end",
+	  AT(quiet), "no" },
 	{ "library", 0, OPTION_TEXT, "FILE", NULL, AT(library), NULL },
-	{ "help", 'h', OPTION_FLAG, NULL, "this text", AT(help), "no" },
-	{ "version", 0, OPTION_FLAG, NULL, "versions of tool and library", AT(version), "no" },
+	{ "help", 'h', OPTION_FLAG, NULL, "print this help", AT(help), "no" },
+	{ "version", 0, OPTION_FLAG, NULL, "print the versions of tool and library", AT(version),
+	  "no" },
 	{ 0 }
 };
 

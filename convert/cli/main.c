@@ -19,19 +19,18 @@
 #define TOOL "tacho-convert"
 
 static const struct option own_rows[] = {
-	{ "type", 't', OPTION_TEXT, "FORMAT", "what to write, see below",
+	{ "type", 't', OPTION_TEXT, "FORMAT", "output format (see below)",
 	  offsetof(struct own_options, type), NULL },
 	{ "args", 0, OPTION_TEXT, "lean|full",
-	  "arguments: those that the format's readers know, or all (default full for perfetto, "
+	  "arguments to write: those that the format's readers use, or all (default full for "
+	  "perfetto, "
 	  "else lean)",
 	  offsetof(struct own_options, args), NULL },
 	{ "align", 0, OPTION_TEXT, "HOW",
-	  "clocks of hosts on one timeline: anchors, collectives (by when "
-	  "these end) or none",
+	  "how to align the clocks of hosts: anchors, collectives (by their ends) or none",
 	  offsetof(struct own_options, align), "anchors" },
 	{ "max-size", 0, OPTION_SIZE, "SIZE",
-	  "most that a file may take unpacked: short events are "
-	  "summed up until it fits",
+	  "maximum uncompressed size of a file: short events are merged until it fits",
 	  offsetof(struct own_options, max_size), NULL },
 	{ .name = NULL },
 };
@@ -208,14 +207,14 @@ static void put_help(const struct option_set *sets, struct buf *b)
 #undef X
 	};
 
-	buf_put_text(b, "usage: tacho-convert INPUT... -t FORMAT [-o OUT] [options]\n\n"
-			"An INPUT is a file, a folder, either compressed or not, or - for standard "
-			"input.\n\n");
+	buf_put_text(
+		b, "usage: tacho-convert INPUT... -t FORMAT [-o OUT] [options]\n\n"
+		   "An INPUT is a file or folder, compressed or not, or - for standard input.\n\n");
 	option_help(sets, b);
 	buf_put_text(b, "\nFormats for -t:\n");
 	for (size_t i = 0; sink_types[i]; i++)
 		buf_putf(b, "  %-12s %s\n", sink_types[i]->name, sink_types[i]->help);
-	buf_put_text(b, "\nFormats of an INPUT, found by its bytes:\n");
+	buf_put_text(b, "\nFormats of an INPUT, detected by content:\n");
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
 		buf_putf(b, "  %-12s %s\n", sources[i]->name, sources[i]->help);
 }

@@ -32,9 +32,9 @@ enum {
 
 const struct option open_rows[] = {
 	{ "open", 0, OPTION_FLAG, NULL,
-	  "with -t perfetto: show it in the browser; nothing is uploaded",
+	  "with -t perfetto: open it in the browser; nothing is uploaded",
 	  offsetof(struct open_options, open), NULL },
-	{ "viewer", 0, OPTION_TEXT, "URL", "where Perfetto's page is, for --open",
+	{ "viewer", 0, OPTION_TEXT, "URL", "address of Perfetto's page, for --open",
 	  offsetof(struct open_options, viewer), VIEWER },
 	{ "open-timeout", 0, OPTION_TIME, "TIME", "how long --open waits for the browser",
 	  offsetof(struct open_options, timeout_ns), "60s" },

@@ -92,8 +92,8 @@ static void csv_release(struct sink *s)
 
 const struct sink_type sink_csv = {
 	.name = "csv",
-	.help = "one row for each event, args as JSON; a text that a spreadsheet would execute "
-		"begins with '",
+	.help = "one row for each event, args as JSON; text that a spreadsheet would execute is "
+		"prefixed with '",
 	.scope = SINK_WHOLE,
 	.size = sizeof(struct csv),
 	.open = csv_open,

@@ -116,7 +116,7 @@ static void log_release(struct sink *sink)
 
 const struct sink_type sink_log = {
 	.name = "log",
-	.help = "Tacho log, packed to be kept",
+	.help = "Tacho log, compressed for archiving",
 	.scope = SINK_WHOLE,
 	.is_binary = true,
 	.size = sizeof(struct log_sink),

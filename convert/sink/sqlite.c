@@ -219,8 +219,7 @@ static void database_release(struct sink *s)
 
 const struct sink_type sink_sqlite = {
 	.name = "sqlite",
-	.help = "SQLite database: events, steps, launches ...; its table description says what is "
-		"what",
+	.help = "SQLite database: events, steps, launches ...; the table description documents it",
 	.scope = SINK_WHOLE,
 	.is_binary = true,
 	.needs = NEED_STEP,

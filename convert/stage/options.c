@@ -11,20 +11,18 @@ enum { RESIDENT_BYTES = 64 * 1024 };
 #define AT(member) offsetof(struct common_options, member)
 
 const struct option common_options[] = {
-	{ "output", 'o', OPTION_TEXT, "OUT",
-	  "file or folder to write to; without it standard output", AT(output), NULL },
+	{ "output", 'o', OPTION_TEXT, "OUT", "file or folder to write (default: standard output)",
+	  AT(output), NULL },
 	{ "memory", 0, OPTION_SIZE, "SIZE",
-	  "memory to stay under, more or less; the rest goes to "
-	  "unlinked files in $TMPDIR",
-	  AT(memory_bytes), "64M" },
-	{ "threads", 0, OPTION_COUNT, "N", "cores to use, the same output at any number; 0: all",
-	  AT(threads), "0" },
-	{ "strict", 0, OPTION_FLAG, NULL, "damage and losses are errors, and no output is left",
+	  "approximate memory limit; the rest goes to unlinked files in $TMPDIR", AT(memory_bytes),
+	  "64M" },
+	{ "threads", 0, OPTION_COUNT, "N",
+	  "number of threads; does not change the output; 0: all cores", AT(threads), "0" },
+	{ "strict", 0, OPTION_FLAG, NULL, "treat damage and losses as errors and leave no output",
 	  AT(strict), NULL },
-	{ "quiet", 'q', OPTION_FLAG, NULL, "no account and no progress, errors only", AT(quiet),
-	  NULL },
-	{ "help", 'h', OPTION_FLAG, NULL, "this page", AT(help), NULL },
-	{ "version", 'V', OPTION_FLAG, NULL, "version, and those of the libraries in use",
+	{ "quiet", 'q', OPTION_FLAG, NULL, "print errors only", AT(quiet), NULL },
+	{ "help", 'h', OPTION_FLAG, NULL, "print this help", AT(help), NULL },
+	{ "version", 'V', OPTION_FLAG, NULL, "print the version, and those of the libraries in use",
 	  AT(version), NULL },
 	{ .name = NULL },
 };

@@ -76,7 +76,7 @@ def check_jobs(t, args, folder):
         t.equal(f"rank {slow} is slow, saving", one["saving_ns_per_step"], 1000 * (longer - step))
         t.true(f"rank {slow} is slow, in words: {one['evidence']}",
                f"Rank {slow} communicates for 400" in one["evidence"] and
-               "longest in forward: by 1.5 ms" in one["evidence"])
+               "most extra time in forward: 1.5 ms" in one["evidence"])
         page = subprocess.run([f"{args.bin}/tacho-analyze", "-q", *paths], capture_output=True,
                               text=True, check=True).stdout
         t.true(f"rank {slow} is slow, on the page: {page}", f"rank {slow} communicates" in page)

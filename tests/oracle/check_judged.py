@@ -48,7 +48,7 @@ TABLE = {
         ("INPUT",), ("data_wait",), "preprocess"),
     kineto("v100_cuda_graphs_rank1of2"): Judged(("COMPUTE",), ("fp32_gemm",)),
     kineto("v100_resnet50_slow_loader_2021"): Judged(
-        ("INPUT",), ("data_wait",), "input for 69.3 ms of a step", found=("fp32_conv",)),
+        ("INPUT",), ("data_wait",), "69.3 ms of a step on input", found=("fp32_conv",)),
     kineto("v100_ddp_rank1of2_memory"): Judged(("HOST",), LAUNCHES),
     kineto("a100_ddp_rank0of2_nccl_args"): Judged(("HOST",), LAUNCHES),
     # 179 of 210 ms of its step are gloo's all-reduces on two threads, beside nothing
@@ -71,7 +71,7 @@ TABLE = {
         ("NO VERDICT",)),
     "graphs/sglang_decode/capture_traces": Judged(("NO VERDICT",)),
     "graphs/vllm_decode_full/capture_traces": Judged(("NO VERDICT",)),
-    "xplane/jax_te_mi300.xplane.pb": Judged(("COMPUTE", "NO VERDICT"), evidence="is in kentry<gfx950_t, 1, …>."),
+    "xplane/jax_te_mi300.xplane.pb": Judged(("COMPUTE", "NO VERDICT"), evidence="is kentry<gfx950_t, 1, …>."),
     "nsys/h100_2gpu_1s.sqlite": Judged(("COPY",), ("exposed_upload",), "23.73 GiB"),
     "judged/v100_resnet50_four_workers_2021.json.gz": Judged(
         ("COMPUTE", "HOST"), also=("COMPUTE", "HOST"), found=("fp32_conv", "launch_bound")),

@@ -597,7 +597,7 @@ def check_slow(t, args, folder, ranks, slow):
            "than the same job's", gain <= found["saving_ns_per_step"] <= 1.25 * gain)
     check_slow_frontier(t, what, got, truth, slow)
     t.true(f"{what}, finding says what is slow: {found['evidence']}",
-           "most compute, launched in" in found["evidence"] and "clocks" in found["advice"])
+           "most extra time in compute launched in" in found["evidence"] and "clocks" in found["advice"])
     for r in got["ranks"]:
         g = r["gpus"][0]
         if not g["exposed_comm_wait_ns"] <= min(g["exposed_comm_ns"], r["waits"]["wait_ns"]):
@@ -675,7 +675,7 @@ def check_late(t, args, folder):
         top = got["frontier"][0]
         for page in pages:
             t.true(f"{what}, on a page", f"{top['ns_per_step'] / 1e6:.2f}" in page and
-                   "A step of the job is" in page and top["kind"] in page)
+                   "A step of the job takes" in page and top["kind"] in page)
 
 
 def run_job(r, slow, kind):
@@ -884,7 +884,7 @@ def check_dlrm(t, args):
     t.true(f"dlrm, no rank gains more than it communicates, {most}: {got['verdict']}",
            got["verdict"]["ns_per_step"] <= most)
     t.true(f"dlrm, whose share is said: {got['verdict']}",
-           "rank 7, which makes 35.5 ms of the 46.8 ms" in got["verdict"]["sentence"])
+           "rank 7, which causes 35.5 ms of the 46.8 ms" in got["verdict"]["sentence"])
     t.true(f"dlrm, verdict and finding say both savings: {got['verdict']} {first}",
            all(ms in text for ms in (one, all_at_once)
                for text in (got["verdict"]["sentence"], first["evidence"])))

@@ -322,25 +322,25 @@ def scenes():
     made = {
         "data_wait": Scene("data_wait", host, waits(
             "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), verdict="INPUT",
-            advice="num_workers", evidence="gets its input for 4.0 ms of a step", **late),
+            advice="num_workers", evidence="spends 4.0 ms of a step on input", **late),
         "data_wait of workers": Scene("data_wait", host, waits(
             "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"), verdict="INPUT",
             advice="prefetch_factor", **late),
         "data_wait without a loader": Scene(
-            "data_wait", host, waits("dataloader"), verdict="INPUT", advice="in workers",
+            "data_wait", host, waits("dataloader"), verdict="INPUT", advice="in DataLoader workers",
             unsaid=("num_workers of 4",), **late),
         "launch_bound": Scene("launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
                               advice="CUDA graphs", evidence="4.0 ms in forward", **late),
         "launch_bound beside graphs": Scene(
             "launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
-            advice="more of a step in one graph", setup=uses("cudaGraphLaunch"),
+            advice="more of a step into one graph", setup=uses("cudaGraphLaunch"),
             unsaid=("CUDA graphs",), **late),
         "launch_bound in compiled code": Scene(
             "launch_bound", bound, waits("## Call CompiledFxGraph f5 ##"), verdict="HOST",
             advice="reduce-overhead", unsaid=("torch.compile",), **late),
         "launch_bound in a capture": Scene(
             "launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
-            advice="record its launches", setup=uses("cudaStreamBeginCapture"),
+            advice="record the replays", setup=uses("cudaStreamBeginCapture"),
             unsaid=("CUDA graphs,",), **late),
         "launch_bound in backward": Scene("launch_bound", bound, lambda run, at: run.host(
             "backward", at + 4000, at + 8000), verdict="HOST",
@@ -361,7 +361,7 @@ def scenes():
         "optimizer_host": Scene("optimizer_host", hole - 10, optimizer_host, verdict="HOST",
                                 advice="fused=True"),
         "host_sync": Scene("host_sync", host, waits(call="cudaStreamSynchronize", begin=3500),
-                           verdict="SYNC", advice="synchronisation", **late),
+                           verdict="SYNC", advice="synchronization", **late),
         "host_sync by item": Scene("host_sync", host, item, verdict="SYNC", advice=".item()",
                                    evidence="aten::item", **late),
         "host_sync of all": Scene("host_sync", host, waits(
@@ -376,7 +376,7 @@ def scenes():
             "compile", 3 * 3995, lambda run, at: run.kernel(
                 f"of_step_{at // STEP}", at + 7999, at + 8000, launch=(at + 3990, at + 7995)),
             verdict="COMPILE", is_marked=False,
-            advice="record later steps", evidence="used for the first time",
+            advice="record later steps", evidence="First use loads code",
             unsaid=("mark_dynamic",)),
         "a first use and launches as long": Scene(
             "long_launches", 2 * 3995, lambda run, at: run.kernel(
@@ -392,7 +392,7 @@ def scenes():
                            advice="empty_cache()", evidence="cudaMalloc", **late),
         "allocator at a first use": Scene(
             "allocator", 1000, None, ("dispatch", *COMPUTE), first=False, hole=(0, 0), lead=4000,
-            setup=lambda run: run.call("cudaFree", 0, 3000), advice="it comes once",
+            setup=lambda run: run.call("cudaFree", 0, 3000), advice="this happens once",
             evidence="cudaFree", unsaid=("empty_cache",)),
         "checkpoint": Scene("checkpoint", host, waits("save_checkpoint"), verdict="HOST",
                             advice="asynchronously", **late),
@@ -410,22 +410,22 @@ def scenes():
             advice="shorten it", evidence="reorder", unsaid=("every N steps",), **late),
         "launch_bound in no phase": Scene(
             "launch_bound", hole - 40 * 15 + FIRST["launch"] + FIRST["host:other"],
-            in_no_phase, verdict="HOST", advice="CUDA graphs", evidence="between them",
+            in_no_phase, verdict="HOST", advice="CUDA graphs", evidence="between launches",
             unsaid=("with_stack",)),
         "profiler": Scene("profiler", host, profiler, verdict="NO VERDICT", advice="record_shapes",
                           unsaid=("--kinds",), **late),
         "exposed_comm": Scene("exposed_comm", hole, in_training(computes(
             "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "ncclDevKernel_AllReduce_Sum_f32_TREE_LL")),
-            verdict="COMM", advice="no_sync()", evidence="nothing is beside compute"),
+            verdict="COMM", advice="no_sync()", evidence="none of it is hidden by compute"),
         "exposed_comm of inference": Scene("exposed_comm", hole, computes(
             "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"), verdict="COMM",
             advice="larger batch", evidence="1 communication kernel a step"),
         "exposed_comm of all-to-all": Scene("exposed_comm", hole, in_training(
             communicates("all_to_allv")), verdict="COMM", evidence="4.0 ms, is all_to_all",
-            advice="share out equally", unsaid=("no_sync", "bucket")),
+            advice="balance what the ranks send", unsaid=("no_sync", "bucket")),
         "exposed_comm of experts": Scene("exposed_comm", hole, in_training(computes(
             "void deep_ep::internode::dispatch<false, 4>(int)")), verdict="COMM",
-            advice="load of the experts", unsaid=("no_sync", "bucket")),
+            advice="balance the experts", unsaid=("no_sync", "bucket")),
         "exposed_comm of FSDP": Scene("exposed_comm", hole, in_training(in_range(
             "FSDP::pre_forward", communicates("_allgather_base", "ncclDevKernel_AllGather"))),
             verdict="COMM", advice="reshard_after_forward", unsaid=("no_sync", "bucket")),
@@ -435,7 +435,7 @@ def scenes():
         "slow_link": Scene("slow_link", hole * (1 - 8 * 1.048576 / 4 * 7 / 4 / 450), in_training(
             communicates("allreduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 2 << 20)),
             ("exposed_comm",), first=False, verdict="COMM", gpu="NVIDIA H100 80GB HBM3",
-            advice="NCCL_DEBUG", evidence="at least 3.7 GB/s where the links of the GPU carry 450"),
+            advice="NCCL_DEBUG", evidence="at least 3.7 GB/s, but the GPU's links carry 450"),
         "small_collectives": Scene("small_collectives", hole, in_training(computes(
             *["ncclDevKernel_AllReduce_Sum_bf16_RING_LL"] * 100)), ("exposed_comm", "short_kernels"), first=False,
             verdict="COMM", advice="bucket_cap_mb", evidence="100 of 100"),
@@ -447,7 +447,7 @@ def scenes():
         "exposed_upload of parameters": Scene(
             "exposed_upload", hole, in_range("FSDP::pre_forward", lambda run, at: run.copy(
                 "Memcpy HtoD (Pinned -> Device)", at + 4000, at + 8000, 1 << 30)),
-            verdict="COPY", advice="offloaded to the host", evidence="as FSDP offloads them",
+            verdict="COPY", advice="FSDP offloads parameters", evidence="FSDP offload",
             unsaid=("next batch",)),
         "exposed_upload beside FSDP": Scene(
             "exposed_upload", hole, lambda run, at: (
@@ -459,7 +459,7 @@ def scenes():
                 run.host("FSDP::pre_forward", at + 2500, at + 3500),
                 run.op("aten::copy_", at + 2900, at + 3100),
                 run.copy("Memcpy HtoD (Pinned -> Device)", at + 4000, at + 8000, 1 << 30)),
-            verdict="COPY", advice="offloaded to the host"),
+            verdict="COPY", advice="FSDP offloads parameters"),
         "exposed_download": Scene("exposed_download", hole,
                                   copies("Memcpy DtoH (Device -> Pinned)"), verdict="COPY",
                                   advice="every N steps"),
@@ -474,14 +474,14 @@ def scenes():
                            advice="set_float32_matmul_precision", evidence="2 matrix kernels"),
         "fp32_gemm of an A100": Scene("fp32_gemm", hole * 15 / 16, computes(SGEMM),
                                       gpu="NVIDIA A100-SXM4-80GB", advice="bfloat16",
-                                      evidence="up to 16 times the rate, so 15/16 of it"),
+                                      evidence="up to 16 times as fast on this GPU, so at most 15/16 of"),
         "fp32_gemm of an A10": Scene("fp32_gemm", hole * 3 / 4, computes(SGEMM), gpu="NVIDIA A10G",
-                                     advice="bfloat16", evidence="3/4 of it at most"),
+                                     advice="bfloat16", evidence="at most 3/4 of"),
         "fp32_gemm of a V100": Scene("fp32_gemm", hole * 7 / 8, computes("volta_sgemm_128x64_nn"),
                                      gpu="Tesla V100-SXM2-16GB", advice="no TF32"),
         "fp32_gemm of a GPU without a name": Scene(
             "fp32_gemm", hole * 7 / 8, computes("volta_sgemm_128x64_nn"), gpu="",
-            advice="no TF32", evidence="7/8 of it at most"),
+            advice="no TF32", evidence="at most 7/8 of"),
         "fp32_conv": Scene("fp32_conv", hole, computes(
             "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int)",
             "turing_scudnn_128x128_stridedB_splitK_small_nn_v1"), advice="cudnn.benchmark=True"),
@@ -490,9 +490,9 @@ def scenes():
             gpu="NVIDIA H100 80GB HBM3", advice="FP8"),
         "fp8 of TF32": Scene("fp8", hole * 3 / 4, computes(
             "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_cublas"),
-            gpu="NVIDIA H200", advice="FP8", evidence="3/4 of the 4.0 ms that are TF32"),
+            gpu="NVIDIA H200", advice="FP8", evidence="3/4 of the 4.0 ms in TF32"),
         "unfused_attention": Scene("unfused_attention", hole, attention,
-                                   evidence="1 product of 2.0 ms",
+                                   evidence="1 product (2.0 ms)",
                                    advice="scaled_dot_product_attention"),
         "softmax of something else": Scene("slow_kernels", (3 * STEP - 10) / 9,
                                            computes(SOFTMAX)),
@@ -538,7 +538,7 @@ def scenes():
                           advice="launch further"),
         "graph_gaps": Scene("graph_gaps", hole - 200, graph_gaps, verdict="HOST", advice="nodes"),
         "slow_steps": Scene("slow_steps", STEP / 6, None, COMPUTE, first=False, steps=5, hole=(0, 0), setup=slow_step,
-                            evidence="1 of 6 steps takes", advice="--report steps"),
+                            evidence="1 of 6 steps takes", advice="--report slow"),
         "late_start": Scene("late_start", 2000, None, COMPUTE, first=False, hole=(0, 0),
                             before=warm_up, evidence="2.0 ms of the window's 12.0 ms", advice="warm up"),
         "late_start without marks": Scene(
@@ -556,16 +556,16 @@ def scenes():
             hole=(0, 0), pause=PAUSE, verdict="HOST"),
         "a pause before the first work": Scene(
             "loop_overhead", STEP, None, ("dispatch",), hole=(0, 0),   # no more than a step
-            lead=STEP, pause=PAUSE, verdict="HOST", evidence="in no phase"),
+            lead=STEP, pause=PAUSE, verdict="HOST", evidence="outside any phase"),
         "a pause behind the last work": Scene(
             "loop_overhead", STEP, None, ("dispatch",), hole=(0, 0),
             pause=PAUSE, verdict="HOST", last_is_idle=True),
         "imbalance": Scene("imbalance", 500, None, COMPUTE, first=False, ranks=2,
                            rank_build=unequal, hole=(4000, 6000), evidence="tile_e",
-                           advice="equally"),
+                           advice="balance the work"),
         "straggler": Scene("straggler", 3000, None, ("exposed_comm",), ranks=2,
                            rank_build=late_rank, verdict="UNBALANCED", also="COMPUTE",
-                           advice="share of the work", evidence="Rank 1 comes last in 3 of 3"),
+                           advice="that rank's work", evidence="Rank 1 comes last in 3 of 3"),
         "memory_leak": Scene("memory_leak", 0, leak, COMPUTE, steps=24, hole=(0, 0), first=False,
                              evidence="8.0 MiB", advice="detach()"),
         "fragmentation": Scene("fragmentation", 0, reserved, COMPUTE, hole=(0, 0), first=False,
@@ -573,7 +573,7 @@ def scenes():
         "headroom": Scene("headroom", 0, small_peak, ("launch_bound",), first=False,
                           hole=(4000, 7000), verdict="HOST", evidence="1.00 of", advice="larger batch", **late),
         "slow_kernels": Scene("slow_kernels", (3 * STEP - 10) / 9, None, hole=(0, 0),
-                              evidence="30 %, is in tile_b", advice="Nsight Compute"),
+                              evidence="30 % of the time, is tile_b", advice="Nsight Compute"),
         "input beside compute": Scene("data_wait", 3000 - LATE, waits(LOADER, end=7000),
                                       verdict="INPUT", hole=(4000, 7000), launched_late=True),
         "compute and input": Scene("slow_kernels", (24000 - 2010) / 9, waits(LOADER, end=6000),

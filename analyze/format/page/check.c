@@ -16,13 +16,13 @@ static const struct verdict_type {
 	const char *name, *meaning; /* when it is the worst of all */
 } verdicts[] = {
 	[VERDICT_BAD] = { "bad", "! BAD", TOKEN_WARN, TOKEN_WARN, ROWS_BAD, "! NO TRUST",
-			  "Do not take figures from this recording before you know why: " },
+			  "Do not use figures of this recording until you know why: " },
 	[VERDICT_DOUBT] = { "doubt", "DOUBT", TOKEN_BOLD, TOKEN_TEXT, ROWS_BAD, "WITH CARE",
-			    "Figures may be read with what stands below in mind: " },
+			    "Use the figures with these reservations: " },
 	[VERDICT_UNKNOWN] = { "unknown", "UNKNOWN", TOKEN_BOLD, TOKEN_TEXT, ROWS_OTHER, "TRUST",
-			      "Nothing speaks against this recording; not known: " },
+			      "No problem was found in this recording; unknown: " },
 	[VERDICT_GOOD] = { "good", "GOOD", TOKEN_BOLD, TOKEN_DIM, ROWS_OTHER, "TRUST",
-			   "Nothing speaks against this recording." },
+			   "No problem was found in this recording." },
 };
 
 /* Rows of the report by check, in two passes over a table that may be long. */
@@ -157,7 +157,7 @@ void build_check(const struct page *p, struct blocks *b)
 			  show_count(b, p->ranks.count));
 	if (!c.rows.count) {
 		w = add_verdict(b, "! NOTHING", TOKEN_WARN);
-		add_span(b, w, TOKEN_WARN, "No process in what was asked for: nothing to check.");
+		add_span(b, w, TOKEN_WARN, "The selection contains no process: nothing to check.");
 		return;
 	}
 	while (worst < VERDICT_GOOD && !names_text(&c, worst, b)[0])

@@ -306,11 +306,11 @@ static const char *late_text(const struct page *p, const struct waits *all, stru
 	if (!w)
 		return NULL;
 	unit = time_unit_of(all->all_ns, 1);
-	return blocks_text(
-		b, "summed over ranks, they wait %s of %s %s %s for %s, last in %s of %s",
-		show_time(b, w->made_ns, &unit), show_time(b, all->all_ns, &unit), unit.name,
-		p->has_steps ? "per step" : "in all", rank_text(p, w->rank, b),
-		show_count(b, w->last), show_count(b, w->matched));
+	return blocks_text(b, "all ranks together wait %s of %s %s %s for %s, last in %s of %s",
+			   show_time(b, w->made_ns, &unit), show_time(b, all->all_ns, &unit),
+			   unit.name, p->has_steps ? "per step" : "in all",
+			   rank_text(p, w->rank, b), show_count(b, w->last),
+			   show_count(b, w->matched));
 }
 
 /* "24 of 24 collectives matched between ranks"; NULL: nothing communicates. */
@@ -321,7 +321,7 @@ static const char *matched_text(const struct waits *all, struct blocks *b)
 	return blocks_text(b, "%s of %s collectives matched between ranks%s%s%s",
 			   show_count(b, all->matched), show_count(b, all->collectives),
 			   all->why ? ": " : "", all->why ? all->why : "",
-			   all->latest ? "" : "; nobody is blamed");
+			   all->latest ? "" : "; no late rank");
 }
 
 static void add_some(struct blocks *b, enum role role, const char *text)

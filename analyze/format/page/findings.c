@@ -47,11 +47,10 @@ static const char *note_text(const struct page *p, const struct view *v,
 	const char *per = p->has_steps ? " per step" : "";
 
 	if (!count_replayed(v))
-		return blocks_text(b,
-				   "saving at most, %s%s; the savings overlap, do not add them up",
+		return blocks_text(b, "upper bounds, %s%s; savings overlap, do not add them",
 				   unit->name, per);
-	return blocks_text(b, "%s%s by replay, each line alone%s", unit->name, per,
-			   count_replayed(v) < v->count ? "; \xe2\x89\xa4: at most" : "");
+	return blocks_text(b, "%s%s saved by each line alone (replay)%s", unit->name, per,
+			   count_replayed(v) < v->count ? "; \xe2\x89\xa4: upper bound" : "");
 }
 
 /* "222.4 → 128.7 ms, 1.73 x with 1, 2 and 4; then compute" */
@@ -70,7 +69,7 @@ static const char *together_text(const struct page *p, const struct time_unit *u
 	return blocks_text(b, "%s \xe2\x86\x92 %s %s, %.2f x with %s%s%s",
 			   show_time(b, before, unit), show_time(b, after, unit), unit->name,
 			   after > 0 ? before / after : 0, view_text(&v, 0, "places"),
-			   next[0] ? "; then " : "", next);
+			   next[0] ? "; then bound by " : "", next);
 }
 
 /* Why the first one is not that which saves most; NULL: it is. */
@@ -79,9 +78,8 @@ static const char *order_text(const struct view *v)
 	if (v->count < 2 ||
 	    view_number(v, 0, "saving_ns_per_step") >= view_number(v, 1, "saving_ns_per_step"))
 		return NULL;
-	return "First stands what the verdict names, then by saving. For the verdict nothing "
-	       "counts "
-	       "with more than the time that it is seen to take, compute with a third of that.";
+	return "The finding of the verdict comes first, the others follow by saving. The verdict "
+	       "counts at most the time seen of each family, and for compute a third of it.";
 }
 
 static void build_md(const struct page *p, const struct view *v, struct blocks *b)
@@ -112,8 +110,8 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 		add_cell(r, view_cell(v, i, "advice").text);
 	}
 	add_sentence(b, ROLE_NOTE, 0,
-		     "Savings are those of a replay, each alone; without one the time seen is the "
-		     "most. They do not add up.");
+		     "Each saving is that of a replay of this change alone; without a replay, the "
+		     "time seen is an upper bound. Savings do not add up.");
 	if (together_text(p, &ms, b))
 		add_sentencef(b, ROLE_NOTE, 0, "Together: %s.", together_text(p, &ms, b));
 	if (order_text(v))
@@ -142,8 +140,8 @@ void build_fixes(const struct page *p, struct blocks *b)
 		is_text(p) ? note_text(p, &v, &unit, b)
 			   : blocks_text(b, "Saved per %s by %s. Savings overlap: do not add them.",
 					 step_word(p),
-					 count_replayed(&v) ? "the replay, each alone"
-							    : "each at most"));
+					 count_replayed(&v) ? "each change alone (replay)"
+							    : "each change at most"));
 	list = add_block(b, BLOCK_FINDINGS);
 	list->findings.rows = rows;
 	list->findings.count = shown;
@@ -192,7 +190,7 @@ void build_findings(const struct page *p, struct blocks *b)
 
 	head->section.note_at = RULE_AT;
 	if (!v.count) {
-		head->section.note = "none: nothing of 0.5 % of a step or more";
+		head->section.note = "none of 0.5 % of a step or more";
 		head->section.token = TOKEN_TEXT;
 		return;
 	}
@@ -222,7 +220,7 @@ void build_findings(const struct page *p, struct blocks *b)
 		rule->token = TOKEN_BOLD;
 		if (is_replayed)
 			rule->more = blocks_text(
-				b, ", %.1f %% of a step; %s %s are seen; --what-if %s",
+				b, ", %.1f %% of a step; time seen %s %s; --what-if %s",
 				view_cell(&v, i, "share_of_step").f64,
 				show_time(b, view_number(&v, i, "most_ns_per_step"), &unit),
 				unit.name, view_text(&v, i, "edits"));
@@ -236,7 +234,7 @@ void build_findings(const struct page *p, struct blocks *b)
 			w = add_labelled(b, RULE_AT + 7, RULE_AT, TOKEN_DIM, "where");
 			add_span(b, w, TOKEN_TEXT, where);
 		}
-		w = add_labelled(b, RULE_AT + (where[0] ? 7 : 4), RULE_AT, TOKEN_DIM, "do");
+		w = add_labelled(b, RULE_AT + (where[0] ? 7 : 5), RULE_AT, TOKEN_DIM, "try");
 		add_span(b, w, TOKEN_TEXT, view_cell(&v, i, "advice").text);
 	}
 }

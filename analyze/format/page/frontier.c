@@ -84,10 +84,11 @@ void build_frontier(const struct page *p, struct blocks *b)
 	for (size_t i = 0; i < count; i++)
 		parts[i] = rows[i].ns;
 	percents(parts, count, step_ns, count - 1, tenths);
-	add_section(b, "Frontier", is_text(p) ? NULL : "whose time the job's time was");
+	add_section(b, "Frontier", is_text(p) ? NULL : "which rank determined the job's time");
 	add_sentencef(b, ROLE_TEXT, 14,
-		      "A step of the job is %s %s, over %s step%s: from collective to collective "
-		      "the time of the rank that comes last. One is named for %.0f %% of it.%s",
+		      "A step of the job takes %s %s (%s step%s). Each interval between "
+		      "collectives counts as time of the rank that comes last. That rank is known "
+		      "for %.0f %% of the time.%s",
 		      show_time(b, step_ns, &unit), unit.name,
 		      show_count(b, view_u64(&total, 0, "steps")),
 		      plural(view_u64(&total, 0, "steps")),

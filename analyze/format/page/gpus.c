@@ -361,9 +361,9 @@ static void build_several(const struct page *p, struct blocks *b)
 		int tenths[2];
 
 		percents((double[]){ not_busy, window - not_busy }, 2, window, 1, tenths);
-		add_sentence(b, ROLE_NOTE, 0,
-			     "Classes are percent of the window. Causes are of all GPUs, their "
-			     "times the mean of one.");
+		add_sentence(
+			b, ROLE_NOTE, 0,
+			"Classes are percentages of the window. Causes are the mean of all GPUs.");
 		add_causes(p, window, CAUSE_LINES, tenths[0], b);
 	}
 }

@@ -37,11 +37,10 @@ void build_hang(const struct page *p, struct blocks *b)
 			new->callout.second = NULL;
 	}
 	if (v.count > most)
-		add_sentencef(b, ROLE_TEXT, 0, "%zu process groups more: --report hang",
+		add_sentencef(b, ROLE_TEXT, 0, "%zu more process groups: --report hang",
 			      v.count - most);
 	if (!v.count && p->report == &report_hang)
-		add_sentence(
-			b, ROLE_TEXT, 0,
-			"No collective is open in these files. A hang is read from the dumps of "
-			"PyTorch's Flight Recorder.");
+		add_sentence(b, ROLE_TEXT, 0,
+			     "No collective is open in these files. This report reads hangs from "
+			     "dumps of PyTorch's Flight Recorder.");
 }

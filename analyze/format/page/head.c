@@ -172,23 +172,19 @@ static void warn_of_sample(const struct page *p, struct blocks *b)
 	if (p->ranks.count == 1)
 		line = blocks_text(
 			b,
-			"The file holds %.2f %% of its correlation ids. Where nothing was "
-			"seen,",
+			"The file contains %.2f %% of its correlation ids. Where it shows nothing,",
 			low);
 	else if (p->ranks.count == 2)
-		line = blocks_text(
-			b,
-			"The files hold %.2f %% and %.2f %% of their correlation ids. Where "
-			"nothing was seen,",
-			first, second);
+		line = blocks_text(b,
+				   "The files contain %.2f %% and %.2f %% of their correlation "
+				   "ids. Where they show nothing,",
+				   first, second);
 	else
 		line = blocks_text(b,
-				   "Files hold %.2f %% to %.2f %% of their correlation ids. Where "
-				   "nothing was seen,",
+				   "The files contain %.2f %% to %.2f %% of their correlation ids. "
+				   "Where they show nothing,",
 				   low, high);
-	add_warning(b, "SAMPLED", line,
-		    "the GPU may have been busy: do not read it as idle. What was seen is a "
-		    "minimum.");
+	add_warning(b, "SAMPLED", line, "the GPU may have been busy. All figures are minimums.");
 }
 
 /* Losses that make figures untrue: records that were derived, filtered or moved are none, nor are
@@ -224,13 +220,15 @@ static void warn_of_silence(const struct page *p, struct blocks *b)
 	}
 	if (!silent || p->is_sampled)
 		return;
-	add_warning(b, "SILENT",
-		    silent == 1
-			    ? blocks_text(b, "No kernel of %s, one of %s, is known to communicate.",
-					  rank_text(p, which, b), show_count(b, world))
-			    : blocks_text(b, "No kernel of %s of %s ranks is known to communicate.",
-					  show_count(b, silent), show_count(b, world)),
-		    "If one does, its time counts as compute here; --phases can name it.");
+	add_warning(
+		b, "SILENT",
+		silent == 1
+			? blocks_text(b,
+				      "No kernel of %s (one of %s ranks) is known to communicate.",
+				      rank_text(p, which, b), show_count(b, world))
+			: blocks_text(b, "No kernel of %s of %s ranks is known to communicate.",
+				      show_count(b, silent), show_count(b, world)),
+		"If one does, its time counts as compute here; --phases can name it.");
 }
 
 /* What the GPUs did then, nobody knows; no verdict or finding stands on it. */
@@ -248,8 +246,9 @@ static void warn_of_unrecorded(const struct page *p, struct blocks *b)
 		return;
 	add_warning(
 		b, "UNRECORDED",
-		blocks_text(b, "In %.1f %% of the window work runs that is not in the file.", pct),
-		"What was launched does not begin for over 1 ms, or never: that is no idle time.");
+		blocks_text(b, "For %.1f %% of the window, work ran that is not in the file.", pct),
+		"Launched work begins more than 1 ms late, or never. Do not read this time as "
+		"idle.");
 }
 
 /* Memory snapshots: why an allocation failed. */
@@ -261,7 +260,7 @@ static void warn_of_memory(const struct page *p, struct blocks *b)
 		const char *where = view_cell(&v, i, "where").text;
 
 		add_warning(b, "MEMORY", view_cell(&v, i, "sentence").text,
-			    where ? blocks_text(b, "Asked for by %s.", where) : NULL);
+			    where ? blocks_text(b, "Requested by %s.", where) : NULL);
 	}
 }
 
@@ -278,11 +277,10 @@ void build_warnings(const struct page *p, struct blocks *b)
 		if (view_u64(&runs, i, "analysed") == 1)
 			add_warning(
 				b, "RUNS",
-				blocks_text(b,
-					    "These are figures of run %zu of %zu in the folder%s.",
+				blocks_text(b, "This report covers run %zu of %zu in the folder%s.",
 					    i + 1, runs.count,
 					    i + 1 == runs.count ? ", the latest" : ""),
-				"--run N chooses another, --run all takes them as one.");
+				"--run N selects another run, --run all combines them.");
 	if (p->is_sampled)
 		warn_of_sample(p, b);
 	/* Inputs that could not be read to their end: the first, and how many more. */
@@ -300,26 +298,22 @@ void build_warnings(const struct page *p, struct blocks *b)
 			    count == 1 ? blocks_text(b, "%s.", error)
 				       : blocks_text(b, "%zu inputs end early, the first: %s.",
 						     count, error),
-			    "All figures are of what could be read before that.");
+			    "All figures cover only the part before that.");
 	warn_of_unrecorded(p, b);
 	warn_of_silence(p, b);
 	if (unread)
 		add_warning(
 			b, "UNREAD",
-			blocks_text(b,
-				    "The last %s byte%s could not be read: what stood there is in "
-				    "no figure.",
-				    show_count(b, unread), plural(unread)),
-			NULL);
-	if (lost)
-		add_warning(
-			b, "LOST",
 			blocks_text(
 				b,
-				"%s record%s missing: times and counts are at least what stands "
-				"here.",
-				show_count(b, lost), lost == 1 ? " is" : "s are"),
+				"No figure includes the last %s byte%s, which could not be read.",
+				show_count(b, unread), plural(unread)),
 			NULL);
+	if (lost)
+		add_warning(b, "LOST",
+			    blocks_text(b, "%s record%s missing: times and counts are minimums.",
+					show_count(b, lost), lost == 1 ? " is" : "s are"),
+			    NULL);
 }
 
 /* ---- trust ------------------------------------------------------------------------------ */
@@ -334,7 +328,7 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 
 	if (!work && calls)
 		add_spanf(b, w, TOKEN_TEXT,
-			  "no GPU event of %s launch%s is here: the GPU was not recorded",
+			  "%s launch%s without GPU events: the GPU was not recorded",
 			  show_count(b, calls), calls == 1 ? "" : "es");
 	else if (!work)
 		add_span(b, w, TOKEN_TEXT, "host times only: no launch to check");
@@ -376,8 +370,8 @@ static void add_source(const struct page *p, struct blocks *b)
 			  show_time(b, (double)page_sum(&windows, "own_ns"), &unit));
 	} else {
 		add_span(b, w, TOKEN_DIM,
-			 is_kineto ? "Kineto reports neither losses nor its own cost"
-				   : "losses and own cost are not in the file");
+			 is_kineto ? "Kineto reports neither losses nor its overhead"
+				   : "the file reports neither losses nor overhead");
 		if (p->ranks.count == 1)
 			add_span(b, w, TOKEN_DIM, ": host times may be high");
 	}

@@ -56,7 +56,7 @@ void build_idle(const struct page *p, struct blocks *b)
 	r = add_row(b, t, TOKEN_TEXT, NULL);
 	add_cellf(b, r, "not busy %s ms%s%s", show_time(b, per_step(p, page_sum(&v, "ns")), &tenth),
 		  p->steps > 1 ? " per step" : "", p->ranks.count > 1 ? ", all ranks" : "");
-	add_cell(r, p->is_sampled ? "! a sample: not to be trusted" : NULL)->token = TOKEN_WARN;
+	add_cell(r, p->is_sampled ? "! a sample: not reliable" : NULL)->token = TOKEN_WARN;
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < v.count && i < OWNER_LINES; i++) {
 		/* a damaged partial file may leave it without a number */

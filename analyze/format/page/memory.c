@@ -60,7 +60,7 @@ static const char *subject_text(const struct level *a)
 	if (a->is_absolute)
 		return is_host ? "Allocated on the host." : "Allocated on the GPU.";
 	return is_host ? "Allocated on the host since the window opened."
-		       : "Allocated on the GPU since the window opened; what was there before is "
+		       : "Allocated on the GPU since the window opened; earlier allocations are "
 			 "not in the file.";
 }
 
@@ -74,7 +74,7 @@ static const char *sentence_text(const struct page *p, const struct view *v, con
 	const char *out = "";
 
 	if (a->at_peak_reserved_bytes > a->peak_bytes)
-		out = blocks_text(b, "%.0f %% of what the allocator holds is unused at the peak. ",
+		out = blocks_text(b, "%.0f %% of the allocator's memory is unused at the peak. ",
 				  100 - 100.0 * (double)a->peak_bytes /
 						  (double)a->at_peak_reserved_bytes);
 	if (total)
@@ -83,10 +83,10 @@ static const char *sentence_text(const struct page *p, const struct view *v, con
 		out = blocks_text(b, "%s%s step%s over 1.2 times the median step's. ", out,
 				  show_count(b, spikes), spikes == 1 ? " takes" : "s take");
 	if (leak == NO_U64)
-		return blocks_text(b, "%sLeak: cannot tell from %s step%s, needs 20.", out,
+		return blocks_text(b, "%sLeak: unknown from %s step%s; 20 are needed.", out,
 				   show_count(b, p->steps), plural(p->steps));
 	if (!leak)
-		return blocks_text(b, "%sNo leak: what a step leaves does not grow.", out);
+		return blocks_text(b, "%sNo leak: memory at the end of a step does not grow.", out);
 	return blocks_text(b, "%sIt grows by %s each step: a leak.", out,
 			   show_bytes(b, view_cell(v, a->row, "slope_bytes_per_step").f64));
 }

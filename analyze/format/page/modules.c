@@ -67,10 +67,9 @@ static void modules_of_rank(const struct page *p, size_t rank, struct blocks *b)
 				p->ranks.count > 1 ? ", " : "",
 				p->ranks.count > 1 ? rank_text(p, rank, b) : ""));
 	if (!v.count) {
-		add_sentence(
-			b, ROLE_NOTE, 0,
-			"No modules are in this file: record with_stack=True, or name parts of "
-			"the model by tacho.watch() or ranges.");
+		add_sentence(b, ROLE_NOTE, 0,
+			     "This file has no modules: record with with_stack=True, or name "
+			     "modules with tacho.watch() or ranges.");
 		return;
 	}
 	t = ADD_TABLE(b, columns);
@@ -162,5 +161,5 @@ void build_stacks(const struct page *p, struct blocks *b)
 	stacks_by(p, &v, "gpu_ns", "Paths by GPU time", b);
 	stacks_by(p, &v, "idle_ns", "Paths that make the GPU wait", b);
 	stacks_by(p, &v, "host_ns", "Paths by host time", b);
-	stacks_by(p, &v, "alloc_bytes", "Paths by memory taken", b);
+	stacks_by(p, &v, "alloc_bytes", "Paths by memory allocated", b);
 }

@@ -122,7 +122,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 	size_t count = p->ranks.count;
 
 	add_sentence(b, ROLE_TEXT, head->section.note_at,
-		     count < 2 ? "only one rank is given: nothing to compare"
+		     count < 2 ? "only one rank: nothing to compare"
 			       : blocks_text(b, "%s given", show_count(b, count)));
 	if (count > 1)
 		build_all(p, ranks, b);

@@ -106,8 +106,8 @@ static void add_unexplained(const struct page *p, struct blocks *b)
 	add_section(b, "Unexplained", NULL);
 	add_sentencef(
 		b, ROLE_TEXT, 14,
-		"Of a step of %s %s, %s %s (%.0f %%) are before GPU work or in waits for it that "
-		"no dependency in the file explains: there a change may save less or more.",
+		"In a step of %s %s, no dependency in the file explains %s %s (%.0f %%) before GPU "
+		"work or in waits for it. Changes there may save more or less than predicted.",
 		show_time(b, of_ns, &unit), unit.name, show_time(b, most, &unit), unit.name,
 		100 * share);
 }
@@ -156,18 +156,18 @@ void build_replay(const struct page *p, struct blocks *b)
 	mw = view_cell(&job, 0, "mw").f64;
 	ms = view_cell(&job, 0, "ms").f64;
 	add_section(b, "Slowdown", is_text(p) ? NULL : "if all ranks were alike");
-	add_sentencef(
-		b, ROLE_TEXT, 14,
-		"A step takes %s %s in the replay and would take %s %s if each operation took "
-		"what its peers take: S = %.3f, over %s step%s of %s GPUs.",
-		show_time(b, view_number(&job, 0, "baseline_ns"), &unit), unit.name,
-		show_time(b, view_number(&job, 0, "ideal_ns"), &unit), unit.name,
-		view_cell(&job, 0, "slowdown").f64, show_count(b, view_u64(&job, 0, "steps")),
-		plural(view_u64(&job, 0, "steps")), show_count(b, view_u64(&job, 0, "ranks")));
+	add_sentencef(b, ROLE_TEXT, 14,
+		      "A step takes %s %s in the replay and would take %s %s if each operation "
+		      "took as long as its peers: S = %.3f, over %s step%s of %s GPUs.",
+		      show_time(b, view_number(&job, 0, "baseline_ns"), &unit), unit.name,
+		      show_time(b, view_number(&job, 0, "ideal_ns"), &unit), unit.name,
+		      view_cell(&job, 0, "slowdown").f64, show_count(b, view_u64(&job, 0, "steps")),
+		      plural(view_u64(&job, 0, "steps")),
+		      show_count(b, view_u64(&job, 0, "ranks")));
 	if (isfinite(mw))
 		add_sentencef(b, ROLE_TEXT, 14,
-			      "With the worst 3 %% of the ranks alike the others, %.0f %% of the "
-			      "slowdown would go%s.",
+			      "If the worst 3 %% of the ranks were like the others, %.0f %% of the "
+			      "slowdown would disappear%s.",
 			      100 * mw,
 			      isfinite(ms)
 				      ? blocks_text(b, "; with the last pipeline stage, %.0f %%",

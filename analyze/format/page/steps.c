@@ -101,8 +101,8 @@ static const char *times_text(const struct step_times *t, const char *between,
 /* For a long run. */
 static const char *summed_text(const struct step_times *t, struct blocks *b)
 {
-	return blocks_text(b, "%s of %s steps are summed, without rows of their own",
-			   show_count(b, t->summed), show_count(b, t->all));
+	return blocks_text(b, "%s of %s steps are only summed", show_count(b, t->summed),
+			   show_count(b, t->all));
 }
 
 static void add_times(const struct page *p, const struct step_times *t, const struct view *steps,
@@ -261,7 +261,7 @@ static void add_timelines(const struct page *p, const struct view *steps,
 			p->gpus.count
 				? "Upper strip: the host, by phase. Lower strip: the GPU, in the "
 				  "colours of GPU time; height is the share of each bin. Work "
-				  "that one step queues may run in the next."
+				  "queued in one step may run in the next."
 				: "The host, by phase.");
 }
 

@@ -394,7 +394,7 @@ static void draw_finding(struct text *t, const struct block *b, const struct fix
 {
 	const struct {
 		const char *label, *words;
-	} lines[] = { { f->rule, f->brief }, { "where", f->where }, { "do", f->advice } };
+	} lines[] = { { f->rule, f->brief }, { "where", f->where }, { "try", f->advice } };
 	bool is_narrow = b->findings.brief_at + READABLE > t->width;
 	unsigned left = is_narrow ? at + LABEL_WIDTH : at + b->findings.brief_at - CALLOUT_AT;
 

@@ -434,7 +434,7 @@ static enum status check_end(struct accumulator *f, struct error *err)
 
 const struct report_type report_check = {
 	.name = "check",
-	.help = "is the recording complete and to be trusted? losses, clocks, own cost",
+	.help = "is the recording complete and consistent? losses, clocks, overhead",
 	.tables = TABLES(&table_checks, &table_facts, &table_check_told, &table_check_windows),
 	.state_size = sizeof(struct check),
 	.begin = check_begin,

@@ -452,7 +452,7 @@ static enum status comm_end(struct accumulator *f, struct error *err)
 
 const struct report_type report_comm = {
 	.name = "comm",
-	.help = "collectives: time, bandwidth, exposed, hidden, waiting; who came last",
+	.help = "collectives: time, bandwidth, exposed, hidden, waiting; which rank came last",
 	.tables = TABLES(&table_comm, &table_groups, &table_waits, &table_waits_for,
 			 &table_stragglers, &table_comm_events),
 	.state_size = sizeof(struct comm),

@@ -416,7 +416,7 @@ static enum status critical_finish(struct tables *all, struct error *err)
 
 const struct report_type report_critical = {
 	.name = "critical",
-	.help = "the longest chain through the median and the slowest step",
+	.help = "critical path of the median and the slowest step",
 	.tables = TABLES(&table_critical),
 	.state_size = sizeof(struct critical),
 	.owned = OWNED(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frontier.h - frontier accounting: whose time the job's time was (DEFINITIONS.md 7).
+ * frontier.h - frontier accounting: which rank determined the job's time (DEFINITIONS.md 7).
  *
  * The accumulator has one rank: what its GPUs did between one collective and the next, by phase and
  * by class or cause.  Over all ranks the longest path through matched collectives is found, and

@@ -449,7 +449,7 @@ static enum status hang_finish(struct tables *all, struct error *err)
 
 const struct report_type report_hang = {
 	.name = "hang",
-	.help = "who hung: the collective that a rank did not complete, and who never came",
+	.help = "hangs: the collective that a rank did not complete, and the ranks that never came",
 	.tables = TABLES(&table_hang_calls, &table_hang),
 	.state_size = sizeof(struct hang),
 	.owned = OWNED(offsetof(struct hang, calls)),

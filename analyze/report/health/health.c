@@ -167,7 +167,7 @@ static enum status health_finish(struct tables *all, struct error *err)
 
 const struct report_type report_health = {
 	.name = "health",
-	.help = "clocks, limits and links of the GPUs while they worked (--kinds health)",
+	.help = "clocks, limits and links of the GPUs under load (--kinds health)",
 	.tables = TABLES(&table_health),
 	.state_size = sizeof(struct health),
 	.owned = OWNED(offsetof(struct health, places), offsetof(struct health, figure_of_track)),

@@ -454,7 +454,7 @@ static enum status operators_finish(struct tables *all, struct error *err)
 
 const struct report_type report_operators = {
 	.name = "operators",
-	.help = "operators of the framework: host time and GPU time, by name and by shapes",
+	.help = "framework operators: host and GPU time, by name and by shapes",
 	.tables = TABLES(&table_operators, &table_operator_shapes, &table_graphs,
 			 &table_graph_nodes, &table_graph_work),
 	.state_size = sizeof(struct operators),

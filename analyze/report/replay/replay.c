@@ -265,7 +265,7 @@ static enum status replay_report_finish(struct tables *all, struct error *err)
 
 const struct report_type report_replay = {
 	.name = "replay",
-	.help = "what a step would take if something were changed (--what-if)",
+	.help = "predicted step time after changes (--what-if)",
 	.tables = TABLES(&table_what_if, &table_job_what_if, &table_replay, &table_replay_class,
 			 &table_replay_rank, &table_replay_rank_step, &table_replay_host,
 			 &table_replay_dp, &table_replay_stage, &table_replay_step,

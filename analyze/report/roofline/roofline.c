@@ -349,7 +349,7 @@ static enum status roofline_finish(struct tables *all, struct error *err)
 static const struct report_type *const roofline_with[] = { &report_operators, NULL };
 const struct report_type report_roofline = {
 	.name = "roofline",
-	.help = "operators against what their GPU can do; MFU and HFU of steps and phases",
+	.help = "operators compared with the GPU's peaks; MFU and HFU of steps and phases",
 	.tables = TABLES(&table_roofline, &table_mfu, &table_peaks),
 	.with = roofline_with,
 	.finish = roofline_finish,

@@ -232,7 +232,8 @@ static enum status serving_finish(struct tables *all, struct error *err)
 
 const struct report_type report_serving = {
 	.name = "serving",
-	.help = "steps of a server: prefill and decode, batch size, tokens, steady state",
+	.help = "steps of an inference server: prefill and decode, batch size, tokens, steady "
+		"state",
 	.tables = TABLES(&table_serving, &table_serving_steps),
 	.state_size = sizeof(struct serving),
 	.owned = OWNED(offsetof(struct serving, items)),

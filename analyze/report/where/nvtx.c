@@ -162,7 +162,7 @@ static void nvtx_release(struct accumulator *f)
 
 const struct report_type report_nvtx = {
 	.name = "nvtx",
-	.help = "annotations and NVTX ranges, and the GPU time from their first work to their last",
+	.help = "annotations and NVTX ranges, and the GPU time from their first to their last work",
 	.tables = TABLES(&table_nvtx),
 	.state_size = sizeof(struct nvtx),
 	.owned = OWNED(offsetof(struct nvtx, threads), offsetof(struct nvtx, rows.rows)),

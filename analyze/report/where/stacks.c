@@ -303,7 +303,7 @@ static enum status stacks_finish(struct tables *all, struct error *err)
 
 const struct report_type report_stacks = {
 	.name = "stacks",
-	.help = "call paths with most GPU time, host time, idle time that they make, and memory",
+	.help = "call paths with the most GPU time, host time, idle time caused, and memory",
 	.tables = TABLES(&table_paths, &table_stacks),
 	.state_size = sizeof(struct path_sums),
 	.needs_owners = true,

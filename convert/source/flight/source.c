@@ -340,7 +340,7 @@ static const struct spool_reader reader = {
 
 const struct source_type source_flight = {
 	.name = "flight",
-	.help = "PyTorch's Flight Recorder, pickle or JSON (who hung?)",
+	.help = "PyTorch's Flight Recorder, pickle or JSON (hangs)",
 	.bid = flight_bid,
 	.spooled = &reader,
 	.next = spool_source_next,

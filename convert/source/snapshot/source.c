@@ -492,7 +492,7 @@ static const struct spool_reader reader = {
 
 const struct source_type source_snapshot = {
 	.name = "snapshot",
-	.help = "PyTorch's memory snapshots (who holds the GPU's memory?)",
+	.help = "PyTorch's memory snapshots",
 	.bid = snapshot_bid,
 	.spooled = &reader,
 	.next = snapshot_next,

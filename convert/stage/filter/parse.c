@@ -11,13 +11,13 @@
 #member, 0, OPTION_TEXT, arg, help, offsetof(struct filter, member), NULL          \
 	}
 const struct option filter_options[] = {
-	ROW(steps, "A-B", "only steps A to B, without B; a single number is one step"),
+	ROW(steps, "A-B", "only steps A to B, excluding B; a single number is one step"),
 	ROW(from, "T", "only from T on: 1.5s after the job's first event, or 2026-11-20T12:00:00Z"),
 	ROW(to, "T", "only before T"),
 	ROW(ranks, "LIST", "only these ranks: 0,2-5"),
 	ROW(devices, "LIST", "only GPU events of these devices"),
 	ROW(kinds, "LIST", "only these kinds: kernel memcpy memset graph sync api range ..."),
-	ROW(names, "GLOB", "only events whose names match, as a shell's pattern"),
+	ROW(names, "GLOB", "only events whose names match a shell pattern"),
 	{ 0 },
 };
 #undef ROW
