@@ -13,7 +13,7 @@ static enum status grow(void *items, uint32_t *cap, size_t size, struct error *e
 
 	wider = realloc(*at, more * size);
 	if (!wider)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for what threads did");
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for thread states");
 	*at = wider;
 	*cap = more;
 	return ST_OK;

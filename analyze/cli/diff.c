@@ -24,7 +24,8 @@ static enum status read_kept(struct tool *t, const char *path, struct engine_res
 	partial_settings(t, &own);
 	status = settings && strcmp(settings, buf_text(&own)) != 0
 			 ? fail(err, ST_USAGE, NOWHERE,
-				"%.120s was kept with other options (%.200s) than these (%.200s)",
+				"%.120s was stored with different options (%.200s) than these "
+				"(%.200s)",
 				path, settings, buf_text(&own))
 			 : ST_OK;
 	buf_release(&own);
@@ -100,11 +101,10 @@ static enum status compare(struct tool *t, struct tables *a, struct tables *b, c
 	if (status == ST_OK)
 		status = put_junit(t, &d, err);
 	if (status == ST_OK && d.estimate.verdict == DIFF_SLOWER)
-		status = fail(err, ST_OVER, NOWHERE,
-			      "%.80s is slower by %.2f %%, --fail-over is "
-			      "%.3g %%",
-			      operands[1], 100 * d.estimate.difference / d.a.series.mean,
-			      100 * t->own.fail_over);
+		status =
+			fail(err, ST_OVER, NOWHERE,
+			     "%.80s is slower by %.2f %%; --fail-over is %.3g %%", operands[1],
+			     100 * d.estimate.difference / d.a.series.mean, 100 * t->own.fail_over);
 	diff_release(&d);
 	return status;
 }
@@ -120,13 +120,13 @@ enum status run_diff(struct tool *t, char **operands, size_t count, struct error
 		return fail_memory(err);
 	if (count + (t->own.baseline != NULL) != 2)
 		status = fail(err, ST_USAGE, NOWHERE,
-			      kept ? "--diff with --baseline compares one input with it"
-				   : "--diff compares two inputs, A and B");
+			      kept ? "--diff with --baseline needs exactly one input"
+				   : "--diff needs two inputs, A and B");
 	else if (t->format->part)
-		status = fail(err, ST_USAGE, NOWHERE, "--diff: not as --format %.20s",
+		status = fail(err, ST_USAGE, NOWHERE, "--diff cannot be printed as --format %.20s",
 			      t->format->name);
 	else if (t->own.annotate && t->format != &format_text)
-		status = fail(err, ST_USAGE, NOWHERE, "--annotate: a line of --format text");
+		status = fail(err, ST_USAGE, NOWHERE, "--annotate needs --format text");
 	for (size_t i = 0; status == ST_OK && i < count; i++)
 		sides[i + (kept != NULL)] = operands[i];
 	if (status == ST_OK)

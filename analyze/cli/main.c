@@ -103,7 +103,7 @@ static enum status settle(struct tool *t, struct error *err)
 		return format_unknown(t->own.format, err);
 	if (t->format == &format_csv && t->reports[1] && t->reports[1] != t->hidden)
 		return fail(err, ST_USAGE, NOWHERE,
-			    "csv holds one table: name one report, such as --report kernels");
+			    "csv has one table: name one report, such as --report kernels");
 	TRY(filter_parse(&t->filter, err));
 	struct error own = { 0 };
 	enum status status;
@@ -136,7 +136,8 @@ static enum status run(struct tool *t, char **operands, size_t count, struct err
 
 	TRY(settle(t, err));
 	if (t->own.mcp)
-		return count ? fail(err, ST_USAGE, NOWHERE, "--mcp takes a folder and no inputs")
+		return count ? fail(err, ST_USAGE, NOWHERE,
+				    "--mcp needs a folder and accepts no inputs")
 			     : mcp_serve(t->own.mcp, err);
 	if (t->own.explain)
 		return run_explain(t, operands, count, err);

@@ -102,7 +102,7 @@ static enum status call_tool(struct mcp_tools *tools, const cJSON *id, const cJS
 	enum status status;
 
 	if (!name)
-		return refuse(id, BAD_PARAMS, "tools/call: a tool has to be named", err);
+		return refuse(id, BAD_PARAMS, "tools/call: the name of the tool is missing", err);
 	buf_init(&text, 2 * MCP_ANSWER);
 	if (!mcp_tools_call(tools, name, cJSON_GetObjectItemCaseSensitive(params, "arguments"),
 			    &text, &failed)) {
@@ -129,7 +129,8 @@ static enum status serve_message(struct mcp_tools *tools, const cJSON *message, 
 	char why[128];
 
 	if (!cJSON_IsObject(message) || !method)
-		return refuse(id, INVALID_REQUEST, "a request is an object with a method", err);
+		return refuse(id, INVALID_REQUEST, "a request must be an object with a method",
+			      err);
 	if (!id) /* a notification: it is not answered, and none changes anything here */
 		return ST_OK;
 	if (!strcmp(method, "initialize"))

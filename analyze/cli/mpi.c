@@ -117,7 +117,7 @@ enum status run_mpi(struct tool *t, char **operands, size_t count, struct error 
 	bool done = true;
 
 	if (t->own.compat)
-		return fail(err, ST_USAGE, NOWHERE, "--compat: not under mpirun");
+		return fail(err, ST_USAGE, NOWHERE, "--compat does not work under mpirun");
 	/* Beside this program, where it was built, or where make install puts it. */
 	static const char *const places[] = { "/libtacho-mpi.so", "/../lib/tacho/libtacho-mpi.so" };
 	char path[PATH_BYTES + 64];
@@ -133,9 +133,9 @@ enum status run_mpi(struct tool *t, char **operands, size_t count, struct error 
 	}
 	plug = library ? dlsym(library, MPI_PLUG_NAME) : NULL;
 	if (!plug)
-		return fail(err, ST_ABSENT, NOWHERE,
-			    "started by mpirun, but built where no mpi.h "
-			    "was: use --partial and --merge");
+		return fail(
+			err, ST_ABSENT, NOWHERE,
+			"started by mpirun, but built without mpi.h: use --partial and --merge");
 	if (plug->open(&rank, &n))
 		return mpi_failed(err);
 	status = tool_paths(t, operands, count, &paths, err);

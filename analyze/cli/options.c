@@ -100,33 +100,38 @@ enum status analyze_options_check(const struct analyze_options *o, struct error 
 {
 	if (o->merge + (o->partial != NULL) + o->diff + (o->explain != NULL) > 1)
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--partial, --merge, --diff and --explain: one of them");
+			    "--partial, --merge, --diff and --explain exclude each other");
 	if ((o->junit || o->annotate) && !o->diff)
-		return fail(err, ST_USAGE, NOWHERE, "--junit and --annotate: with --diff");
+		return fail(err, ST_USAGE, NOWHERE, "--junit and --annotate need --diff");
 	if (o->baseline && (o->merge || o->partial || o->explain || o->compat))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--baseline: not with --partial, --merge, --explain or --compat");
+			    "--baseline cannot be combined with --partial, --merge, --explain or "
+			    "--compat");
 	if (o->baseline && (o->baseline[0] == '.' || !o->baseline[0] || strchr(o->baseline, '/')))
-		return fail(err, ST_USAGE, NOWHERE, "--baseline %.40s: a name, not a path",
+		return fail(err, ST_USAGE, NOWHERE, "--baseline %.40s: must be a name, not a path",
 			    o->baseline);
 	if (o->mcp && (o->merge || o->partial || o->diff || o->explain))
-		return fail(err, ST_USAGE, NOWHERE,
-			    "--mcp: not with --partial, --merge, --diff or --explain");
+		return fail(
+			err, ST_USAGE, NOWHERE,
+			"--mcp cannot be combined with --partial, --merge, --diff or --explain");
 	if (o->compat && !compat_find(o->compat))
-		return fail(err, ST_USAGE, NOWHERE, "--compat %.40s: hta, pytorch, pytorch-ops",
-			    o->compat);
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--compat %.40s: must be hta, pytorch or pytorch-ops", o->compat);
 	if (o->compat && (o->merge || o->partial || o->diff))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--compat: not with --partial, --merge or --diff");
+			    "--compat cannot be combined with --partial, --merge or --diff");
 	if (o->run && strcmp(o->run, "all") != 0 && !run_number(o))
-		return fail(err, ST_USAGE, NOWHERE, "--run %.40s: a number from 1 on, or all",
-			    o->run);
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--run %.40s: must be a number from 1 on, or all", o->run);
 	if (o->run && (o->merge || o->partial))
-		return fail(err, ST_USAGE, NOWHERE, "--run: not with --partial or --merge");
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--run cannot be combined with --partial or --merge");
 	if (o->capture && (o->merge || o->partial))
-		return fail(err, ST_USAGE, NOWHERE, "--capture: not with --partial or --merge");
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--capture cannot be combined with --partial or --merge");
 	if (o->view && strcmp(o->view, "lightning") && strcmp(o->view, "metrics"))
-		return fail(err, ST_USAGE, NOWHERE, "--view %.40s: lightning or metrics", o->view);
+		return fail(err, ST_USAGE, NOWHERE, "--view %.40s: must be lightning or metrics",
+			    o->view);
 	return ST_OK;
 }
 

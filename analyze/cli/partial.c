@@ -62,7 +62,8 @@ enum status run_partial(struct tool *t, char **operands, size_t count, struct er
 	enum status status, inputs = ST_OK;
 
 	if (t->common.output)
-		return fail(err, ST_USAGE, NOWHERE, "--partial names the output: no --output");
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--partial already names the output: omit --output");
 	status = tool_paths(t, operands, count, &paths, err);
 	if (status == ST_OK)
 		status = partial_make(t, paths.paths, paths.count, &t->page, &inputs, err);
@@ -165,7 +166,7 @@ enum status run_merge(struct tool *t, char **operands, size_t count, struct erro
 
 	if (!filter_is_empty(&t->filter) || t->own.per_step || t->own.phases)
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--merge: cuts, --phases and --per-step belong to --partial");
+			    "--merge: give filters, --phases and --per-step with --partial");
 	if (!count)
 		return fail(err, ST_USAGE, NOWHERE, "no input; see --help");
 	status = engine_result_init(&result, t->reports, (size_t)t->common.memory_bytes, err);

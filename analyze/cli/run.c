@@ -89,7 +89,7 @@ static enum status choose_run(const struct tool *t, const struct runs *runs, siz
 
 	*number = wanted ? wanted : runs->count;
 	if (wanted > runs->count)
-		return fail(err, ST_USAGE, NOWHERE, "--run %s: the inputs are of %zu run%s",
+		return fail(err, ST_USAGE, NOWHERE, "--run %s: the inputs contain %zu run%s",
 			    t->own.run, runs->count, runs->count == 1 ? "" : "s");
 	for (size_t i = 0; runs->count > 1 && !t->common.quiet && i < runs->count; i++) {
 		const struct run_of_inputs *run = &runs->all[i];
@@ -154,7 +154,7 @@ static enum status read_captures(struct tool *t, struct engine_result *into, str
 	if (status == ST_OK)
 		status = engine_accumulate(&of_capture, &how, err);
 	if (status == ST_OK && tool_judge(t, &of_capture) != ST_OK)
-		status = fail(err, ST_IO, NOWHERE, "--capture %.200s: not all of it could be read",
+		status = fail(err, ST_IO, NOWHERE, "--capture %.200s: some of it could not be read",
 			      operand);
 	if (status == ST_OK)
 		status = table_merge(nodes, tables_find(of_capture.tables, table_graph_nodes.name),
@@ -303,7 +303,7 @@ enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_filte
 	 */
 	bad = t->common.strict && asks_for(t, &report_check) ? check_bad(r->tables) : 0;
 	if (bad)
-		return fail(err, ST_FORMAT, NOWHERE, "checks that are bad: %llu",
+		return fail(err, ST_FORMAT, NOWHERE, "failed checks: %llu",
 			    (unsigned long long)bad);
 	return inputs;
 }

@@ -142,7 +142,7 @@ void hist_encode(const struct hist *h, struct buf *out)
 
 static enum status not_one(struct error *err)
 {
-	return fail(err, ST_FORMAT, NOWHERE, "a histogram does not add up");
+	return fail(err, ST_FORMAT, NOWHERE, "a histogram is inconsistent");
 }
 
 enum status hist_decode(struct hist *h, struct bytes *in, struct error *err)

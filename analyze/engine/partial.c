@@ -65,7 +65,7 @@ enum status engine_partial_put(const struct engine_result *r, const char *settin
 
 static enum status inconsistent(struct error *err)
 {
-	return fail(err, ST_FORMAT, NOWHERE, "the partial result does not add up");
+	return fail(err, ST_FORMAT, NOWHERE, "the partial result is inconsistent");
 }
 
 static enum status take_input(struct partial_reader *r, struct engine_result *into,
@@ -122,9 +122,9 @@ static enum status take_body(struct partial_reader *r, struct engine_result *int
 	if (!*settings)
 		*settings = found;
 	if (strcmp(*settings, found) != 0)
-		return fail(err, ST_USAGE, NOWHERE,
-			    "made with other cuts, rules or --per-step "
-			    "than the ones before it");
+		return fail(
+			err, ST_USAGE, NOWHERE,
+			"made with different filters, rules or --per-step than the previous ones");
 	for (count = take_varint(&r->in), i = 0; i < count && !r->in.is_truncated; i++)
 		TRY(take_input(r, into, err));
 	for (count = take_varint(&r->in), i = 0; i < count && !r->in.is_truncated; i++)
@@ -146,13 +146,12 @@ enum status engine_partial_take(struct engine_result *r, const void *bytes, size
 		return fail(err, ST_FORMAT, NOWHERE, "not a partial result of tacho-analyze");
 	if (get_u32(header + AT_VERSION) != PARTIAL_VERSION)
 		return fail(err, ST_FORMAT, NOWHERE,
-			    "a partial result of version %u; this program "
-			    "reads %d",
+			    "a partial result of version %u; this program reads version %d",
 			    get_u32(header + AT_VERSION), PARTIAL_VERSION);
 	len -= PARTIAL_HEADER_BYTES;
 	if (get_u64(header + AT_LENGTH) != len)
 		return fail(err, get_u64(header + AT_LENGTH) > len ? ST_TRUNCATED : ST_FORMAT,
-			    NOWHERE, "%zu bytes of %llu are there", len,
+			    NOWHERE, "truncated: %zu of %llu bytes", len,
 			    (unsigned long long)get_u64(header + AT_LENGTH));
 	if (crc32c(0, header + PARTIAL_HEADER_BYTES, len) != get_u32(header + AT_CRC))
 		return fail(err, ST_FORMAT, NOWHERE, "damaged: its checksum is wrong");

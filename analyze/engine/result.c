@@ -168,7 +168,7 @@ enum status engine_result_finish(struct engine_result *r, bool is_filtered, stru
 	}
 	if (is_filtered && !has_events(r))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "the inputs hold nothing of what was asked for");
+			    "the inputs contain nothing that matches the filters");
 	for (size_t i = 0; r->types[i]; i++)
 		if (r->types[i]->is_picture && r->input_count != 1)
 			table_clear(tables_at(r->tables, i));

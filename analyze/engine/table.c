@@ -162,7 +162,7 @@ const char *table_text(struct table *table, const char *text, struct error *err)
 			return t->texts[i];
 	char *copy = arena_text(&t->arena, text, len);
 	if (!copy) {
-		fail(err, ST_CEILING, NOWHERE, "the names of a report pass its memory");
+		fail(err, ST_CEILING, NOWHERE, "the names of a report exceed its memory");
 		return NULL;
 	}
 	if (vec_reserve(&t->texts, &t->text_cap, t->text_count + 1, err) != ST_OK ||
@@ -235,7 +235,7 @@ enum status table_row(struct table *t, const union value *given, union value **r
 		return ST_OK;
 	union value *made = arena_take(&t->tables->arena, t->columns * sizeof(*made), 0);
 	if (!made)
-		return fail(err, ST_CEILING, NOWHERE, "the rows of a report pass its memory");
+		return fail(err, ST_CEILING, NOWHERE, "the rows of a report exceed its memory");
 	memcpy(made, keys, t->keys * sizeof(*made));
 	for (size_t i = t->keys; i < t->columns; i++)
 		made[i] = neutral(&t->type->columns[i]);
@@ -255,7 +255,7 @@ enum status table_have(struct table *t, const union value *given, union value **
 	TRY(row_find(t, given, keys, &hash, row, err));
 	return *row ? ST_OK
 		    : fail(err, ST_FORMAT, NOWHERE,
-			   "the tables do not add up: %.60s has no row for what another names",
+			   "the tables are inconsistent: a row that %.60s should have is missing",
 			   t->type->name);
 }
 

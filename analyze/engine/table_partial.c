@@ -95,7 +95,7 @@ enum status partial_writer_release(struct partial_writer *w, struct error *err)
 
 static enum status inconsistent(struct error *err)
 {
-	return fail(err, ST_FORMAT, NOWHERE, "the tables do not add up");
+	return fail(err, ST_FORMAT, NOWHERE, "the tables are inconsistent");
 }
 
 static enum status text_find(struct partial_reader *r, struct partial_text **of, struct error *err)
@@ -204,7 +204,7 @@ static enum status take_value(struct partial_reader *r, uint8_t cell, union valu
 		r->hist_bytes += hist_bytes(v->hist);
 		if (r->hist_bytes > r->ceiling)
 			return fail(err, ST_CEILING, NOWHERE,
-				    "the histograms pass the memory of a report");
+				    "the histograms exceed the memory of a report");
 		return ST_OK;
 	}
 	v->u64 = take_varint(&r->in) - 1;
@@ -292,7 +292,7 @@ static enum status take_table(struct partial_reader *r, struct table **t, struct
 				times += columns[i].place != NOT_OURS && columns[i].place == place;
 			if (times != 1)
 				return fail(err, ST_FORMAT, NOWHERE,
-					    "made by another version: %.40s of %.40s is not there",
+					    "made by another version: %.40s of %.40s is missing",
 					    type->columns[place].name, type->name);
 		}
 	}

@@ -42,7 +42,7 @@ static enum status csv_write(const struct format_request *how, struct buf *out, 
 
 	if (!how->reports[0] || how->reports[1])
 		return fail(err, ST_USAGE, NOWHERE,
-			    "csv holds one table: name one report, such as --report kernels");
+			    "csv has one table: name one report, such as --report kernels");
 	TRY(views_new(&views, how->tables, err));
 	v = view_find(views, how->tables, how->reports[0]->tables[0]->name);
 	put_line(out, v.type, NULL);

@@ -165,8 +165,8 @@ static enum status row_read(struct file_row *row, char *line, size_t number, str
 	char *colon = strchr(line, ':'), *end;
 
 	if (!colon || colon == line || colon - line >= PEAKS_NAME)
-		return fail(err, ST_FORMAT, NOWHERE, "line %zu: no name of a GPU before a colon",
-			    number);
+		return fail(err, ST_FORMAT, NOWHERE,
+			    "line %zu: the name of a GPU and a colon are missing", number);
 	snprintf(row->name, sizeof(row->name), "%.*s", (int)(colon - line), line);
 	const struct peaks *sheet = sheet_find(&(struct peaks_device){ .name = row->name });
 	row->peaks = sheet ? *sheet : (struct peaks){ .sparse = 1 };
@@ -184,7 +184,7 @@ static enum status row_read(struct file_row *row, char *line, size_t number, str
 		}
 		if (!into || stop == equals + 1 || *stop || !(value >= 0 && value < 1e9))
 			return fail(err, ST_FORMAT, NOWHERE,
-				    "line %zu: %s is no known key with a number", number, word);
+				    "line %zu: %s is not a known key with a number", number, word);
 		*into = (float)value;
 	}
 	return ST_OK;

@@ -32,7 +32,8 @@ static enum status split(const char *text, size_t len, char *word, char *pattern
 	     next = memchr(next + 1, '=', (size_t)(text + len - next - 1)))
 		equals = next;
 	if (!equals || len >= EDIT_TEXT)
-		return fail(err, ST_USAGE, NOWHERE, "--what-if %.*s: written as NAME=FACTOR",
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--what-if %.*s: must have the form NAME=FACTOR",
 			    len < 60 ? (int)len : 60, text);
 	colon = memchr(text, ':', (size_t)(equals - text));
 	snprintf(word, EDIT_TEXT, "%.*s", (int)((colon ? colon : equals) - text), text);
@@ -136,7 +137,7 @@ enum status edit_parse(struct edit_set *out, const char *text, size_t len, struc
 
 	*out = (struct edit_set){ .count = 0 };
 	if (len >= sizeof(out->text))
-		return fail(err, ST_USAGE, NOWHERE, "--what-if: a set longer than %zu bytes",
+		return fail(err, ST_USAGE, NOWHERE, "--what-if: a set is longer than %zu bytes",
 			    sizeof(out->text) - 1);
 	memcpy(out->text, text, len);
 	for (const char *next; text <= end; text = next + 1) {
@@ -144,7 +145,7 @@ enum status edit_parse(struct edit_set *out, const char *text, size_t len, struc
 		next = next ? next : end;
 		if (out->count == EDITS_MAX)
 			return fail(err, ST_USAGE, NOWHERE,
-				    "--what-if: more than %d edits in a set", EDITS_MAX);
+				    "--what-if: a set has more than %d edits", EDITS_MAX);
 		TRY(parse_one(&out->edits[out->count++], text, (size_t)(next - text), err));
 		if (edit_has(out, EDIT_RANK) &&
 		    out->edits[0].type != out->edits[out->count - 1].type)

@@ -14,7 +14,7 @@ void *spans_grow(struct sweep *s, struct span_queue *v, size_t size, struct erro
 	void *wider;
 
 	if ((cap - v->cap) * size > s->ceiling - s->held_bytes) {
-		fail(err, ST_CEILING, NOWHERE, "running GPU work and its gaps pass the memory");
+		fail(err, ST_CEILING, NOWHERE, "running GPU work and its gaps exceed the memory");
 		return NULL;
 	}
 	wider = realloc(v->items, cap * size);

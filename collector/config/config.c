@@ -105,7 +105,7 @@ enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *e
 		else if (len == 6 && !memcmp(text, "health", 6))
 			*mask |= 1u << KIND_COUNTER;
 		else if (kind == KIND_UNKNOWN)
-			return fail(err, ST_USAGE, NOWHERE, "%.*s: no kind of event",
+			return fail(err, ST_USAGE, NOWHERE, "%.*s: not a kind of event",
 				    (int)(len < 40 ? len : 40), text);
 		else
 			*mask |= 1u << kind;
@@ -130,8 +130,8 @@ static enum status parse_word(const char *text, const char *const words[3], int 
 	for (*out = 0; *out < 3; ++*out)
 		if (strcmp(text, words[*out]) == 0)
 			return ST_OK;
-	return fail(err, ST_USAGE, NOWHERE, "%.40s: neither %s nor %s nor %s", text, words[0],
-		    words[1], words[2]);
+	return fail(err, ST_USAGE, NOWHERE, "%.40s: must be %s, %s or %s", text, words[0], words[1],
+		    words[2]);
 }
 
 void config_parse_devices(struct config *c, const char *text)
@@ -172,7 +172,7 @@ enum status config_check(struct config *c, struct error *err)
 	TRY(named(window_parse(&c->window_spec, c->window, &why), "window", &why, err));
 	TRY(named(trigger_parse(&c->trigger_spec, c->save_on, &why), "save-on", &why, err));
 	if (c->ring && c->ring < (uint64_t)1 << 20)
-		return fail(err, ST_USAGE, NOWHERE, "--ring: at least 1M");
+		return fail(err, ST_USAGE, NOWHERE, "--ring: must be at least 1M");
 	TRY(named(config_parse_sample(c->sample, &c->sample_ns, &c->sample_steps, &why), "sample",
 		  &why, err));
 	TRY(named(config_parse_kinds(c->kinds, &c->kinds_mask, &why), "kinds", &why, err));
@@ -189,14 +189,14 @@ enum status config_check(struct config *c, struct error *err)
 	c->nccl_events = (enum config_nccl)word;
 	TRY(named(rank_is_wanted(c->ranks, 0, &wanted, &why), "ranks", &why, err));
 	if (strcmp(c->clock, "auto") != 0 && strcmp(c->clock, "monotonic") != 0)
-		return fail(err, ST_USAGE, NOWHERE, "--clock: %.40s: neither auto nor monotonic",
+		return fail(err, ST_USAGE, NOWHERE, "--clock: %.40s: must be auto or monotonic",
 			    c->clock);
 	if (!*c->out)
-		return fail(err, ST_USAGE, NOWHERE, "--out: a folder has a name");
+		return fail(err, ST_USAGE, NOWHERE, "--out: the name of the folder is empty");
 	if (c->memory < (uint64_t)16 << 20)
-		return fail(err, ST_USAGE, NOWHERE, "--memory: at least 16M");
+		return fail(err, ST_USAGE, NOWHERE, "--memory: must be at least 16M");
 	if (c->cupti_buffer < 65536 || c->cupti_buffer > (uint64_t)64 << 20)
-		return fail(err, ST_USAGE, NOWHERE, "--cupti-buffer: from 64K to 64M");
+		return fail(err, ST_USAGE, NOWHERE, "--cupti-buffer: must be from 64K to 64M");
 	return ST_OK;
 }
 

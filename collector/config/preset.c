@@ -73,8 +73,7 @@ static enum status choose(const struct preset *p, const struct preset_type **out
 	*out = NULL;
 	if (name && !find_preset(name))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--preset: %.40s: neither steps, memory, "
-			    "periodic, schedule nor cyclic",
+			    "--preset: %.40s: must be steps, memory, periodic, schedule or cyclic",
 			    name);
 	for (size_t i = 0; i < PRESET_KEY_COUNT; i++) {
 		if (!p->values[i] || !is_part(&rows[i]))

@@ -75,7 +75,7 @@ static enum status exchange(int fd, const char *what, char reply[CONTROL_REPLY +
 		return fail(err, ST_IO, NOWHERE, "no answer: the process belongs to another user");
 	if (n < 0)
 		return fail(err, ST_IO, NOWHERE, "no answer: %s",
-			    errno == EAGAIN ? "it takes too long" : strerror(errno));
+			    errno == EAGAIN ? "no answer in time" : strerror(errno));
 	reply[n] = '\0';
 	if (strncmp(reply, "error\n", 6) == 0)
 		return fail(err, ST_USAGE, NOWHERE, "%.*s", (int)strcspn(reply + 6, "\n"),
@@ -101,12 +101,10 @@ enum status control_ask(int pid, const char *what, char reply[CONTROL_REPLY + 1]
 		return fail(err, ST_IO, NOWHERE, "%s", strerror(errno));
 	if (connect(fd, (struct sockaddr *)&name, len) != 0)
 		status = fail(err, ST_ABSENT, NOWHERE,
-			      "process %d: nothing is recorded in it, "
-			      "or it has made no event yet",
-			      pid);
+			      "process %d: it is not recorded, or has no events yet", pid);
 	else if (!is_friend(fd, owner))
-		status = fail(err, ST_ABSENT, NOWHERE,
-			      "process %d: another user holds the name of its socket", pid);
+		status = fail(err, ST_ABSENT, NOWHERE, "process %d: another user owns its socket",
+			      pid);
 	else
 		status = exchange(fd, what, reply, err);
 	close(fd);

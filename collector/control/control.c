@@ -89,7 +89,7 @@ static void obey(const char *what, struct buf *out)
 			commands[i].run(out);
 			return;
 		}
-	buf_put_text(out, "error\nunknown: neither start, stop, save nor status\n");
+	buf_put_text(out, "error\nunknown: must be start, stop, save or status\n");
 }
 
 /* ---- the socket ---- */

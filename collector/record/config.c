@@ -90,7 +90,8 @@ static enum status value_of(const cJSON *item, struct buf *out, struct error *er
 			TRY(cJSON_IsArray(part) ? ST_USAGE : value_of(part, out, err));
 		}
 	else
-		return fail(err, ST_USAGE, NOWHERE, "neither text, number, yes or no, nor a list");
+		return fail(err, ST_USAGE, NOWHERE,
+			    "must be a text, a number, yes or no, or a list");
 	return buf_status(out, err);
 }
 
@@ -222,7 +223,7 @@ static enum status read_yaml(const char *path, char *text, size_t *len, struct e
 	close(ends[0]);
 	if (failed || waitpid(child, &status, 0) < 0 || status != 0)
 		return fail(err, ST_FORMAT, NOWHERE,
-			    "not read: a YAML file needs python3 with PyYAML, and YAML in it");
+			    "not read: a YAML file needs python3 with PyYAML, and must be valid");
 	return ST_OK;
 }
 

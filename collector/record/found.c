@@ -85,7 +85,7 @@ static bool take_ring(const char *path, const char *folder, const char *word, bo
 	if (status == ST_OK || status == ST_END ||
 	    status == ST_ABSENT) /* absent: its process lives */
 		return false;
-	fprintf(stderr, "tacho-record: %s is left as it is: %s\n", path, err.text);
+	fprintf(stderr, "tacho-record: %s is unchanged: %s\n", path, err.text);
 	return true;
 }
 

@@ -209,24 +209,23 @@ static int record(struct config *c, const struct record *o, const char *library,
 	if (preload_set(c, library, &others, &err) != ST_OK)
 		complain("%s; the command runs without a log", err.text);
 	if (others.cuda)
-		complain("CUDA_INJECTION64_PATH is %s, another tool's: it is loaded first, "
-			 "and work of the GPU is not recorded where it takes CUPTI",
+		complain("CUDA_INJECTION64_PATH is %s, another tool: it is loaded first, and GPU "
+			 "work is not recorded if it uses CUPTI",
 			 others.cuda);
 	if (others.nvtx) /* the last line says so */
 		snprintf(note, sizeof(note),
 			 "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s",
 			 others.nvtx);
 	if (recorder_start(&recorder, c->trigger_spec.hang_ns, &err) != ST_OK)
-		complain("%s; what a killed process leaves is lost", err.text);
+		complain("%s; the last events of a killed process are lost", err.text);
 	if (run_command(&run, &err) != ST_OK)
 		complain("%s", err.text);
 	unsigned killed = recorder_settle(&recorder);
 	if (killed == UINT_MAX)
-		complain("the recorder was killed: what was made since then is lost");
+		complain("the recorder was killed: all events since then are lost");
 	else if (killed)
-		complain("%u of the recorder's processes were killed: what came since then is in a "
-			 "log of "
-			 "its own, as far as the rings had room",
+		complain("%u of the recorder's processes were killed: later events are in a "
+			 "separate log, as far as the rings had room",
 			 killed);
 	if (c->ring)
 		ending.rings_left = found_rings(config_ring_dir(c), c->host, c->out,
@@ -274,15 +273,14 @@ static int ask(const char *who, char *const *words, int count)
 	enum status status = unit_parse_count(who, strlen(who), &pid, &err);
 
 	if (status == ST_OK && (pid == 0 || pid > INT_MAX))
-		status =
-			fail(&err, ST_USAGE, NOWHERE, "--ctl: %s: no process has this number", who);
+		status = fail(&err, ST_USAGE, NOWHERE, "--ctl: %s: no such process", who);
 	if (status == ST_OK && count != 1)
 		status = fail(&err, ST_USAGE, NOWHERE,
 			      "--ctl %s: needs one of start, stop, save, status", who);
 	if (status == ST_OK && !is_word_of_control(words[0]))
-		status = fail(&err, ST_USAGE, NOWHERE,
-			      "--ctl %s: %.40s: neither start, stop, save nor status", who,
-			      words[0]);
+		status =
+			fail(&err, ST_USAGE, NOWHERE,
+			     "--ctl %s: %.40s: must be start, stop, save or status", who, words[0]);
 	if (status == ST_OK)
 		status = control_ask((int)pid, words[0], reply, &err);
 	if (status != ST_OK) {

@@ -111,7 +111,8 @@ static enum status make_link_folder(char *out, size_t cap, struct error *err)
 		return fail(err, ST_IO, NOWHERE, "%s: %s", out, strerror(errno));
 	if (lstat(out, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 	    st.st_mode & 077)
-		return fail(err, ST_IO, NOWHERE, "%s is not a folder of this user alone", out);
+		return fail(err, ST_IO, NOWHERE,
+			    "%s must be a folder that only this user can write", out);
 	return ST_OK;
 }
 

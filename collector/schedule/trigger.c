@@ -32,12 +32,12 @@ static enum status parse_factor(const char *text, size_t len, double *out, struc
 	char number[32], *end;
 
 	if (!len || len >= sizeof(number) || strspn(text, "0123456789.") < len)
-		return fail(err, ST_USAGE, NOWHERE, "slow= needs a number over 1, such as 1.5");
+		return fail(err, ST_USAGE, NOWHERE, "slow= needs a number above 1, such as 1.5");
 	memcpy(number, text, len);
 	number[len] = '\0';
 	*out = strtod(number, &end);
 	if (*end || *out <= 1 || *out > 1e6)
-		return fail(err, ST_USAGE, NOWHERE, "slow= needs a number over 1, such as 1.5");
+		return fail(err, ST_USAGE, NOWHERE, "slow= needs a number above 1, such as 1.5");
 	return ST_OK;
 }
 
@@ -71,7 +71,7 @@ static enum status parse_word(struct trigger_spec *out, const char *text, size_t
 		TRY(unit_parse_count(text + key, len - key, &out->keep, err));
 		if (out->keep >= 1 && out->keep <= TRIGGER_KEEP_MAX)
 			return ST_OK;
-		return fail(err, ST_USAGE, NOWHERE, "keep= is from 1 to %d", TRIGGER_KEEP_MAX);
+		return fail(err, ST_USAGE, NOWHERE, "keep= must be from 1 to %d", TRIGGER_KEEP_MAX);
 	}
 	if (begins(text, len, "signal=", &key)) {
 		out->signal = true;
@@ -83,8 +83,8 @@ static enum status parse_word(struct trigger_spec *out, const char *text, size_t
 		out->death = true;
 	else
 		return fail(err, ST_USAGE, NOWHERE,
-			    "%.*s: neither slow=1.5, hang=300s, signal, "
-			    "death, min=5ms, cool=60s, keep=3 nor none",
+			    "%.*s: must be slow=1.5, hang=300s, signal, death, min=5ms, cool=60s, "
+			    "keep=3 or none",
 			    (int)(len < 40 ? len : 40), text);
 	return ST_OK;
 }
@@ -227,7 +227,7 @@ enum status signal_parse(const char *text, size_t len, int *out, struct error *e
 			return ST_OK;
 	}
 	return fail(err, ST_USAGE, NOWHERE,
-		    "signal=%.*s: neither USR1, USR2, HUP, URG, WINCH, IO, PWR nor the number of a "
+		    "signal=%.*s: must be USR1, USR2, HUP, URG, WINCH, IO, PWR or the number of a "
 		    "real-time signal",
 		    (int)(len < 40 ? len : 40), text);
 }

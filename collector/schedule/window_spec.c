@@ -11,7 +11,7 @@ static enum status parse_range(struct window_spec *s, const char *text, size_t l
 			       struct error *err)
 {
 	if (!len || len >= sizeof(s->range))
-		return fail(err, ST_USAGE, NOWHERE, "a range's name has 1 to %d bytes",
+		return fail(err, ST_USAGE, NOWHERE, "the name of a range must have 1 to %d bytes",
 			    WINDOW_RANGE_MAX - 1);
 	memcpy(s->range, text, len);
 	s->range[len] = '\0';
@@ -96,7 +96,7 @@ static enum status parse_pair(struct window_spec *s, const char *text, size_t le
 		if (strlen(keys[i].name) == name_len && !memcmp(keys[i].name, text, name_len))
 			return key_parse(&keys[i], s, equals + 1, len - name_len - 1, err);
 	return fail(err, ST_USAGE, NOWHERE,
-		    "%.*s: unknown; see steps:A-B, schedule:..., every=, "
+		    "%.*s: unknown; use steps:A-B, schedule:..., every=, "
 		    "delay=, at=, nvtx=, signal, all",
 		    (int)(name_len < 40 ? name_len : 40), text);
 }
@@ -130,7 +130,7 @@ static enum status parse_steps(struct window_spec *s, const char *text, struct e
 		return ST_OK;
 	TRY(unit_parse_count(text, strlen(text), &last, err));
 	if (last <= s->first_step)
-		return fail(err, ST_USAGE, NOWHERE, "the last step is not after the first");
+		return fail(err, ST_USAGE, NOWHERE, "the last step must be after the first");
 	s->active = last - s->first_step;
 	return ST_OK;
 }
@@ -143,8 +143,8 @@ static enum status parse_schedule(struct window_spec *s, const char *text, struc
 		return fail(err, ST_USAGE, NOWHERE, "a schedule needs active=STEPS");
 	if (s->every_ns || s->duration_ns || s->delay_ns || s->at_ns || s->range[0] || s->on_demand)
 		return fail(err, ST_USAGE, NOWHERE,
-			    "a schedule takes first, wait, warmup, active, "
-			    "repeat and every=STEPS only");
+			    "a schedule accepts only first, wait, warmup, active, repeat and "
+			    "every=STEPS");
 	return ST_OK;
 }
 

@@ -76,8 +76,8 @@ enum status store_ring_folder(const char *folder, struct error *err)
 	if (!name)
 		return ST_OK;
 	return fail(err, ST_USAGE, NOWHERE,
-		    "%s is on a network file system (%s): a ring needs a "
-		    "folder of this machine, --ring-dir /dev/shm for one",
+		    "%s is on a network file system (%s): a ring needs a local folder, such as "
+		    "--ring-dir /dev/shm",
 		    folder, name);
 }
 
@@ -124,8 +124,7 @@ static enum status check_min(int fd, uint64_t min_free, struct error *err)
 	if (!min_free || fstatvfs(fd, &v) != 0 || (uint64_t)v.f_bavail * v.f_frsize >= min_free)
 		return ST_OK;
 	return fail(err, ST_CEILING, NOWHERE,
-		    "a ring would leave less room on the disk than is to "
-		    "be left free");
+		    "a ring would leave less free disk space than --min-free");
 }
 
 static bool is_ours(const struct store_ring *s, struct stat *st)
@@ -174,7 +173,7 @@ static enum status open_ring(struct store_ring *s, const struct store_place *pla
 	};
 	snprintf(s->consts.host, sizeof(s->consts.host), "%s", place->host);
 	if (!log_ring_divide(place->ring_bytes, place->ring_tables, &s->consts))
-		return fail(err, ST_USAGE, NOWHERE, "a ring has 1M at least");
+		return fail(err, ST_USAGE, NOWHERE, "a ring must have at least 1M");
 	TRY(store_ring_folder(place->folder, err));
 	char rank[16] = "x";
 	struct stat st;
@@ -301,7 +300,7 @@ static enum status ring_put_block(struct store *store, unsigned kind, const uint
 		return ST_OK;
 	}
 	if (is_truncated(s))
-		return fail(err, ST_IO, NOWHERE, "the ring's file was cut off");
+		return fail(err, ST_IO, NOWHERE, "the ring's file was truncated");
 	if (log_find_block(bytes, len, 0, &block, &skipped, err) != ST_OK || skipped)
 		return fail(err, ST_FORMAT, NOWHERE, "no block to put into a ring");
 	if (kind != LOG_EVENTS)
@@ -322,7 +321,7 @@ static enum status ring_renew(struct store *store, const uint8_t *bytes, size_t 
 	enum status status = ST_OK;
 
 	if (is_truncated(s))
-		return fail(err, ST_IO, NOWHERE, "the ring's file was cut off");
+		return fail(err, ST_IO, NOWHERE, "the ring's file was truncated");
 	s->half ^= 1;
 	s->table_at = 0;
 	while (status == ST_OK && at < len) {
@@ -372,7 +371,7 @@ static enum status ring_save(struct store *store, const struct store_place *plac
 		return fail_memory(err);
 	if (is_truncated(s)) {
 		free(r);
-		return fail(err, ST_IO, NOWHERE, "the ring's file was cut off");
+		return fail(err, ST_IO, NOWHERE, "the ring's file was truncated");
 	}
 	enum status status = log_ring_open(r, read_map, s, err);
 	if (status == ST_OK)

@@ -146,7 +146,7 @@ static enum status measure(struct saving *s, struct error *err)
 		return ST_END;
 	uint64_t space = space_for_events(s);
 	if (!space)
-		return fail(err, ST_CEILING, NOWHERE, "no room for a log of what is in the ring");
+		return fail(err, ST_CEILING, NOWHERE, "no room to save the ring as a log");
 	s->skip_bytes = bytes > space ? bytes - space : 0;
 	return ST_OK;
 }
@@ -257,7 +257,8 @@ static enum status save_left(struct log_ring *r, const char *folder, const char 
 	if (strchr(r->consts.host, '/'))
 		return fail(err, ST_FORMAT, NOWHERE, "the ring's host is none");
 	if (is_alive(&r->consts))
-		return fail(err, ST_ABSENT, NOWHERE, "the process that writes the ring is alive");
+		return fail(err, ST_ABSENT, NOWHERE,
+			    "the process that writes the ring is still running");
 	if (!folder)
 		return ST_END;
 	log_ring_saved(r, word, &why);

@@ -28,7 +28,7 @@ void say(const char *tool, const char *fmt, ...)
 void say_passed_over(const char *tool, size_t count, const char *one, const char *several)
 {
 	if (count)
-		say(tool, "passed over %zu %s", count, count == 1 ? one : several);
+		say(tool, "skipped %zu %s", count, count == 1 ? one : several);
 }
 
 void say_error(const char *tool, const char *file, const struct error *err)

@@ -83,7 +83,7 @@ enum status temporary_make(char **path, const char *folder, struct error *err)
 	if (fd < 0) {
 		free(*path);
 		*path = NULL;
-		return fail(err, ST_IO, NOWHERE, "no scratch file in %s: %s", folder,
+		return fail(err, ST_IO, NOWHERE, "cannot create a temporary file in %s: %s", folder,
 			    strerror(errno));
 	}
 	temporary_note(*path);
@@ -125,7 +125,7 @@ enum status temporary_write(int fd, const void *bytes, size_t len, struct error 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return fail(err, ST_IO, NOWHERE, "the scratch file cannot be written: %s",
+			return fail(err, ST_IO, NOWHERE, "cannot write the temporary file: %s",
 				    strerror(errno));
 		at += n;
 		len -= (size_t)n;

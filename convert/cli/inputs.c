@@ -110,7 +110,7 @@ static enum status need_folder(const struct run *r, struct error *err)
 	const char *o = r->common.output;
 
 	return r->type->is_folder && (!o || strcmp(o, "-") == 0)
-		       ? fail(err, ST_USAGE, NOWHERE, "%s writes a folder: -o FOLDER is needed",
+		       ? fail(err, ST_USAGE, NOWHERE, "%s writes a folder: use -o FOLDER",
 			      r->type->name)
 		       : ST_OK;
 }
@@ -193,13 +193,12 @@ static enum status decide_folder(struct run *r, const struct trace *t, struct er
 	TRY(need_folder(r, err));
 	if (many && (!o || strcmp(o, "-") == 0))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "%s writes a file for each process, and there "
-			    "are several: -o FOLDER is needed",
+			    "%s writes one file per process, and there are several: use -o FOLDER",
 			    r->type->name);
 	if (many && is_file_name(r->type, o))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "%s writes a file for each process, and there are several: -o %.60s/ "
-			    "makes a folder of that name",
+			    "%s writes one file per process, and there are several: -o %.60s/ "
+			    "creates a folder of that name",
 			    r->type->name, o);
 	return ST_OK;
 }
@@ -266,8 +265,8 @@ static enum status convert_input(struct run *r, size_t i, bool *input_failed, st
 	do {
 		if (from > 1 && !r->size.is_on && strcmp(r->paths.paths[i], "-") == 0)
 			return fail(err, ST_USAGE, NOWHERE,
-				    "standard input is read only once, and "
-				    "holds more than %d processes: give a file",
+				    "standard input can be read only once and contains more than "
+				    "%d processes: use a file",
 				    WRITERS);
 		before = from;
 		status = input_once(r, i, &from, &again, &failed, err);

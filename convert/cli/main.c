@@ -39,7 +39,7 @@ void print_error(const char *file, const struct error *err)
 {
 	say_error(TOOL, file, err);
 	if (err->status == ST_CEILING)
-		say(TOOL, "--memory SIZE raises ceilings");
+		say(TOOL, "a larger --memory raises the limit");
 }
 
 void note_fault(void *self, const char *file, const struct error *err)
@@ -103,10 +103,10 @@ static enum status commit(struct run *r, const char *account, uint64_t *bytes, s
 	struct out *outs[WRITERS + 1];
 
 	if (r->common.strict && r->worst != ST_OK)
-		return fail(err, r->worst, NOWHERE, "nothing was written, because of --strict");
+		return fail(err, r->worst, NOWHERE, "no output was written because of --strict");
 	if (r->common.strict && r->account.lost_all)
-		return fail(err, ST_FORMAT, NOWHERE, "nothing was written, because of --strict: %s",
-			    account);
+		return fail(err, ST_FORMAT, NOWHERE,
+			    "no output was written because of --strict: %s", account);
 	for (size_t i = 0; i < WRITERS; i++)
 		outs[i] = r->writers[i].out;
 	outs[WRITERS] = r->done;
@@ -298,22 +298,20 @@ static enum status check_options(struct run *r, int operands, struct error *err)
 	if (!r->type)
 		return type_unknown(r->own.type, err);
 	if (r->own.args && strcmp(r->own.args, "lean") != 0 && strcmp(r->own.args, "full") != 0)
-		return fail(err, ST_USAGE, NOWHERE, "--args %s: neither lean nor full",
-			    r->own.args);
+		return fail(err, ST_USAGE, NOWHERE, "--args %s: must be lean or full", r->own.args);
 	if (!align_mode_find(r->own.align, &align))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--align %s: neither anchors nor collectives nor none", r->own.align);
+			    "--align %s: must be anchors, collectives or none", r->own.align);
 	if (!operands)
 		return fail(err, ST_USAGE, NOWHERE, "no INPUT is given; - is standard input");
 	if (r->type->is_binary && !r->common.output && !r->open.open && isatty(STDOUT_FILENO))
-		return fail(err, ST_USAGE, NOWHERE, "a %s is nothing for a terminal: use -o OUT",
+		return fail(err, ST_USAGE, NOWHERE, "cannot write %s to a terminal: use -o OUT",
 			    r->type->name);
 	r->size.is_on = r->own.max_size || r->type->viewer_most;
 	if (r->own.max_size && !r->open.open &&
 	    (!r->common.output || strcmp(r->common.output, "-") == 0))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--max-size makes a file anew until it fits: "
-			    "-o OUT is needed");
+			    "--max-size writes a file repeatedly until it fits: use -o OUT");
 	TRY(open_check(&r->open, r->type->name, r->common.output, err));
 	TRY(options_check(&r->common, err));
 	return filter_parse(&r->filter, err);
@@ -350,7 +348,7 @@ int main(int argc, char **argv)
 	if (status != ST_OK) {
 		print_error(NULL, &err);
 		if (status == ST_USAGE)
-			say(TOOL, "--help lists what there is");
+			say(TOOL, "--help lists them");
 		return status_exit(status);
 	}
 	temporary_guard();

@@ -193,11 +193,12 @@ enum status open_check(const struct open_options *o, const char *type, const cha
 	if (strcmp(type, "perfetto") != 0)
 		return fail(err, ST_USAGE, NOWHERE, "--open needs -t perfetto");
 	if (output && (strcmp(output, "-") == 0 || out_names_folder(output)))
-		return fail(err, ST_USAGE, NOWHERE, "--open shows one file: -o FILE, or no -o");
+		return fail(err, ST_USAGE, NOWHERE, "--open shows one file: use -o FILE or no -o");
 	if ((begins(v, "https://") || begins(v, "http://")) && len < 200 &&
 	    !strchr(host + 2, '/') && strspn(v, LETTERS ":/.-[]") == len)
 		return ST_OK;
-	return fail(err, ST_USAGE, NOWHERE, "--viewer %.60s: need an address as " VIEWER, v);
+	return fail(err, ST_USAGE, NOWHERE, "--viewer %.60s: must be an address such as " VIEWER,
+		    v);
 }
 
 static enum status start_listening(int *listener, struct error *err)
@@ -214,8 +215,9 @@ static enum status start_listening(int *listener, struct error *err)
 	if (bind(*listener, (struct sockaddr *)&at, sizeof(at)) == 0 &&
 	    listen(*listener, CLIENTS) == 0)
 		return ST_OK;
-	fail(err, ST_IO, NOWHERE, "cannot open port %d, the one that Perfetto's page may ask: %s",
-	     OPEN_PORT, strerror(errno));
+	fail(err, ST_IO, NOWHERE,
+	     "cannot open port %d, the only one that Perfetto's page may use: %s", OPEN_PORT,
+	     strerror(errno));
 	close(*listener);
 	return ST_IO;
 }
@@ -251,7 +253,7 @@ static enum status show(const struct open_options *o, const char *path, bool qui
 	int listener;
 
 	if (s.file < 0 || fstat(s.file, &st) != 0 || !S_ISREG(st.st_mode))
-		return fail(err, ST_IO, NOWHERE, "%s: cannot be read again for --open", path);
+		return fail(err, ST_IO, NOWHERE, "%s: cannot read it again for --open", path);
 	s.size = st.st_size;
 	/* A random part, and what of the file's name can stand in an address as it is. */
 	const char *name = o->temporary ? "trace.pftrace" : slash ? slash + 1 : path;
@@ -276,7 +278,8 @@ static enum status show(const struct open_options *o, const char *path, bool qui
 		 s.path);
 	if (!quiet)
 		fprintf(stderr,
-			"tacho-convert: a browser can fetch the trace once, for %llu s, by\n%s\n",
+			"tacho-convert: a browser can fetch the trace once within %llu s "
+			"from\n%s\n",
 			(unsigned long long)(o->timeout_ns / SECOND_NS), address);
 	start_browser(address);
 	status = run_server(&s, listener, o->timeout_ns, err);

@@ -95,6 +95,6 @@ enum status make_scalars(struct run *r, struct error *err)
 		return status;
 	out_free(r->scalars); /* the traces are good without */
 	r->scalars = NULL;
-	note_fault(r, "scalars and summary are left out", err);
+	note_fault(r, "scalars and summary are omitted", err);
 	return ST_OK;
 }

@@ -29,8 +29,8 @@ enum status size_path(struct size_run *s, const char **path, const char *scratch
 		return ST_OK;
 	s->copy_fd = temporary_open(scratch);
 	if (s->copy_fd < 0)
-		return fail(err, ST_IO, NOWHERE, "no scratch file in %s: %s", scratch,
-			    strerror(errno));
+		return fail(err, ST_IO, NOWHERE, "cannot create a temporary file in %s: %s",
+			    scratch, strerror(errno));
 	snprintf(s->copy_path, sizeof(s->copy_path), "/proc/self/fd/%d", s->copy_fd);
 	while ((n = read(STDIN_FILENO, bytes, sizeof(bytes))) != 0) {
 		if (n < 0 && errno == EINTR)
@@ -192,12 +192,12 @@ static enum status too_small(const struct size_run *s, const struct size_file *f
 	unit_format_size(f->most, most);
 	if (is_last)
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--max-size %s is too small: names, steps, "
-			    "phases and one event of each track alone take %llu bytes",
+			    "--max-size %s is too small: names, steps, phases and one event per "
+			    "track already take %llu bytes",
 			    most, (unsigned long long)f->bytes);
 	return fail(err, ST_USAGE, NOWHERE,
-		    "--max-size %s: after %u attempts a file still takes "
-		    "%llu bytes: ask for less, or cut it with --steps, --from/--to or --kinds",
+		    "--max-size %s: after %u attempts a file still has %llu bytes: use a smaller "
+		    "size, or filter with --steps, --from/--to or --kinds",
 		    most, s->attempt, (unsigned long long)f->bytes);
 }
 

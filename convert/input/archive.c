@@ -94,7 +94,7 @@ static enum status broken(struct archive_in *a, struct error *err)
 		return a->fault.status;
 	}
 	return fail(err, text && strstr(text, "runcated") ? ST_TRUNCATED : ST_FORMAT, NOWHERE,
-		    "the archive is damaged or not readable: %s", text ? text : "unknown fault");
+		    "the archive is damaged or unreadable: %s", text ? text : "unknown fault");
 }
 
 /* ---- members ---- */
@@ -235,8 +235,8 @@ static enum status look_for_more(struct archive_in *a, struct error *err)
 	a->at_end = true;
 	a->pending_len = 0;
 	return fail(err, ST_FORMAT, NOWHERE,
-		    "the archive holds more than one trace, and the "
-		    "second is %s: from standard input only the first can be read",
+		    "the archive contains several traces (the second is %s), but only the first "
+		    "can be read from standard input",
 		    a->address);
 }
 

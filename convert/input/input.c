@@ -89,7 +89,7 @@ static enum status open_file(struct input *in, struct error *err)
 	if (in->fd < 0)
 		return fail(err, ST_IO, NOWHERE, "cannot be opened: %s", strerror(errno));
 	if (fstat(in->fd, &st) != 0)
-		return fail(err, ST_IO, NOWHERE, "cannot be looked at: %s", strerror(errno));
+		return fail(err, ST_IO, NOWHERE, "cannot be examined: %s", strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return fail(err, ST_IO, NOWHERE, "is a folder");
 	if (S_ISREG(st.st_mode))
@@ -104,7 +104,7 @@ static enum status open_inside(struct input *in, struct error *err)
 	if (!archive_is(in->unpack)) {
 		if (!in->member_name)
 			return ST_OK;
-		return fail(err, ST_FORMAT, NOWHERE, "is in no archive");
+		return fail(err, ST_FORMAT, NOWHERE, "is not in an archive");
 	}
 	TRY(archive_in_open(&in->archive, read_unpacked, in, in->member_name, err));
 	return unpack_open(&in->member, archive_in_read, in->archive, err);
@@ -298,7 +298,7 @@ static enum status copy_to_scratch(struct input *in, struct error *err)
 		packed = atomic_load_explicit(&in->packed_bytes, memory_order_relaxed);
 		if (in->size > BOMB_BYTES && in->size / BOMB_RATIO > packed)
 			return fail(err, ST_FORMAT, in->size,
-				    "unpacks to more than %d times its size, as no trace does",
+				    "unpacks to more than %d times its size, which no trace does",
 				    BOMB_RATIO);
 		input_skip(in, len);
 	}
@@ -314,18 +314,17 @@ enum status input_random(struct input *in, struct error *err)
 		return ST_OK;
 	if (in->file_bytes && in->unpack && !in->archive && unpack_is_plain(in->unpack)) {
 		if (fstat(in->fd, &st) != 0)
-			return fail(err, ST_IO, NOWHERE, "cannot be looked at: %s",
-				    strerror(errno));
+			return fail(err, ST_IO, NOWHERE, "cannot be examined: %s", strerror(errno));
 		in->random_fd = in->fd;
 		in->size = (uint64_t)st.st_size;
 		status = ST_OK;
 	} else if (in->skipped) {
-		return fail(err, ST_IO, in->skipped, "cannot go back to bytes that were passed");
+		return fail(err, ST_IO, in->skipped, "cannot read earlier bytes again");
 	} else {
 		in->random_fd = temporary_open(in->scratch);
 		if (in->random_fd < 0)
-			return fail(err, ST_IO, NOWHERE, "no scratch file in %s: %s", in->scratch,
-				    strerror(errno));
+			return fail(err, ST_IO, NOWHERE, "cannot create a temporary file in %s: %s",
+				    in->scratch, strerror(errno));
 		status = copy_to_scratch(in, err);
 	}
 	in->is_random = status == ST_OK;

@@ -174,11 +174,11 @@ static enum status search_operand(struct search *s, const char *operand, struct 
 	if (is_folder) {
 		TRY(search_folder(s, operand, 0, err));
 		if (p->count == first)
-			return fail(err, ST_FORMAT, NOWHERE,
-				    "folder %s holds no traces (no *.tacho, *.json, *.json.gz)%s",
-				    operand,
-				    p->special ? "; FIFOs, devices and sockets are passed over"
-					       : "");
+			return fail(
+				err, ST_FORMAT, NOWHERE,
+				"folder %s contains no traces (no *.tacho, *.json, *.json.gz)%s",
+				operand,
+				p->special ? "; FIFOs, devices and sockets are passed over" : "");
 	} else if (is_there && S_ISREG(st.st_mode)) { /* else it can be opened only once */
 		s->archive = operand;
 		status = archive_cache_list(operand, s->scratch, add_member, s, &own);

@@ -115,7 +115,7 @@ static enum status gzip_inflate(struct unpack *u, uint8_t *out, size_t cap, size
 			    inflater_fault(u->inflater));
 	if (outcome == INFLATE_STARVED && u->packed_end)
 		return fail(err, ST_TRUNCATED, u->given + *got,
-			    "the gzip data is cut off after %llu packed bytes",
+			    "the gzip data is truncated after %llu packed bytes",
 			    (unsigned long long)u->packed_total);
 	return ST_OK;
 }
@@ -160,7 +160,7 @@ static enum status archive_fault(struct unpack *u, struct error *err)
 	const char *text = archive_error_string(u->archive);
 
 	if (u->packed_end)
-		return fail(err, ST_TRUNCATED, u->given, "the %s data is cut off or damaged: %s",
+		return fail(err, ST_TRUNCATED, u->given, "the %s data is truncated or damaged: %s",
 			    u->magic->name, text ? text : "unknown fault");
 	return fail(err, ST_FORMAT, u->given, "the %s data is damaged: %s", u->magic->name,
 		    text ? text : "unknown fault");

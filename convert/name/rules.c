@@ -260,7 +260,7 @@ static enum status phase_take(struct name_rules *r, const cJSON *row, struct pla
 			return fail(err, ST_FORMAT, NOWHERE, "rule %zu of \"%s\" names no phase",
 				    at.row, at.table);
 		if (r->own_count == PHASES_OWN)
-			return fail(err, ST_CEILING, NOWHERE, "more than %d phases of one's own",
+			return fail(err, ST_CEILING, NOWHERE, "more than %d custom phases",
 				    PHASES_OWN);
 		r->own[r->own_count] = strdup(word);
 		if (!r->own[r->own_count])
@@ -307,7 +307,7 @@ static enum status json_take(struct name_rules *r, const cJSON *root, struct err
 	const cJSON *table;
 
 	if (!cJSON_IsObject(root))
-		return fail(err, ST_FORMAT, NOWHERE, "rules are a JSON object");
+		return fail(err, ST_FORMAT, NOWHERE, "rules must be a JSON object");
 	cJSON_ArrayForEach(table, root) TRY(table_take(r, table, err));
 	if (!cJSON_GetObjectItemCaseSensitive(root, "phases"))
 		return phases_default(r, err);

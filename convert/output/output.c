@@ -96,8 +96,7 @@ static enum status refuse_input(const char *name, const struct stat *st, struct 
 {
 	return S_ISREG(st->st_mode) && inputs_kept_has(st)
 		       ? fail(err, ST_USAGE, NOWHERE,
-			      "%s is an input, and no output is written over one: name another",
-			      name)
+			      "%s is an input and is not overwritten: choose another output", name)
 		       : ST_OK;
 }
 
@@ -202,7 +201,7 @@ static enum status flush_block(struct out *o, bool is_all, struct error *err)
 		return give_block(o, err);
 	p->filled = 0;
 	if (o->fd < 0)
-		return fail(err, ST_USAGE, NOWHERE, "no file of the folder was begun");
+		return fail(err, ST_USAGE, NOWHERE, "no file of the folder was started");
 	if (o->gzip)
 		return gzip_put(o->gzip, p->bytes, len, err);
 	return write_file(o, p->bytes, len, err);
@@ -271,7 +270,7 @@ enum status out_open(struct out **out, const char *path, bool is_folder, struct 
 
 	*out = NULL;
 	if (to_stdout && is_folder)
-		return fail(err, ST_USAGE, NOWHERE, "several files need -o FOLDER");
+		return fail(err, ST_USAGE, NOWHERE, "several files: use -o FOLDER");
 	/* Where standard output was closed, an input may have its number. */
 	if (to_stdout && fstat(STDOUT_FILENO, &stdout_file) == 0 &&
 	    (fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
@@ -310,7 +309,8 @@ enum status out_begin(struct out *o, const char *name, struct error *err)
 
 	TRY(broken(o, err));
 	if (strstr(name, "..") || name[0] == '/' || !o->folder)
-		return fail(err, ST_USAGE, NOWHERE, "%s is no name for a file in a folder", name);
+		return fail(err, ST_USAGE, NOWHERE, "%s is not a valid name of a file in a folder",
+			    name);
 	st = end_file(o, &o->error);
 	if (st == ST_OK && asprintf(&path, "%s/%s", o->folder, name) < 0)
 		st = fail_memory(&o->error);

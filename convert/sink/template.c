@@ -67,7 +67,7 @@ enum status template_make(struct templates *t, const struct event *e, struct tem
 	}
 	if (!*out)
 		return fail(err, ST_CEILING, NOWHERE,
-			    "one event's arguments need more memory than allowed");
+			    "the arguments of one event exceed the memory limit");
 	(*out)->next = *first;
 	*first = *out;
 	return ST_OK;

@@ -333,7 +333,7 @@ enum status source_paths_find(struct input_paths *out, char *const *operands, si
 	if (out->count)
 		return ST_OK;
 	return fail(err, ST_FORMAT, NOWHERE,
-		    passed->no_trace == 1 ? "the one file found is no trace"
+		    passed->no_trace == 1 ? "the only file found is not a trace"
 					  : "none of the %zu files found is a trace",
 		    passed->no_trace);
 }

@@ -102,13 +102,13 @@ struct passed_over { /* how many files of each kind were not taken */
 #define SQLITE_OWN_ID     "Tach"
 #define SQLITE_OWN_NUMBER "0x54616368" /* the same */
 /* of one and of several, for say_passed_over() */
-#define PASSED_NO_TRACE "file that is no trace", "files that are no traces"
+#define PASSED_NO_TRACE "file that is not a trace", "files that are not traces"
 #define PASSED_OWN                                                                                 \
-	"file that Tacho wrote: name it to read it",                                               \
-		"files that Tacho wrote: name them to read them"
+	"file that Tacho wrote (name it to read it)",                                              \
+		"files that Tacho wrote (name them to read them)"
 #define PASSED_TWIN                                                                                \
-	"JSON file of which the XSpace beside is read",                                            \
-		"JSON files of which the XSpace beside is read"
+	"JSON file next to an XSpace that is read instead",                                        \
+		"JSON files next to an XSpace that is read instead"
 #define PASSED_SPECIAL "FIFO, device or socket", "FIFOs, devices or sockets"
 enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			      const char *scratch, struct passed_over *passed, struct error *err);

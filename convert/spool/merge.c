@@ -152,8 +152,8 @@ enum status merge_open(struct source **out, const struct run_input *inputs, size
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		if (!(inputs[i].fit.drift > -1e-3 && inputs[i].fit.drift < 1e-3))
 			status = fail(err, ST_FORMAT, NOWHERE,
-				      "the clock of input %zu drifts by %g, 0.001 is too much", i,
-				      inputs[i].fit.drift);
+				      "the clock of input %zu drifts by %g; the maximum is 0.001",
+				      i, inputs[i].fit.drift);
 	if (status != ST_OK) {
 		for (size_t i = 0; i < count; i++)
 			source_close(inputs[i].source);

@@ -136,7 +136,7 @@ static enum status reader_advance(const struct runs *r, struct run_reader *reade
 	row_decode(&reader->in, reader->event.begin_ns + take_varint(&reader->in), &reader->event,
 		   &reader->words);
 	if (reader->in.is_truncated || reader->words > r->most_words)
-		return fail(err, ST_IO, NOWHERE, "the scratch file was damaged");
+		return fail(err, ST_IO, NOWHERE, "the temporary file was damaged");
 	return ST_OK;
 }
 

@@ -24,7 +24,7 @@ enum status scratch_open(struct scratch **out, const char *folder, struct error 
 	s->folder = folder ? folder : "/tmp";
 	s->fd = temporary_open(s->folder);
 	if (s->fd < 0) {
-		fail(err, ST_IO, NOWHERE, "scratch folder %s: %s", s->folder, strerror(errno));
+		fail(err, ST_IO, NOWHERE, "temporary folder %s: %s", s->folder, strerror(errno));
 		free(s);
 		return ST_IO;
 	}
@@ -50,7 +50,7 @@ enum status scratch_write(struct scratch *s, const void *bytes, size_t len, stru
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return fail(err, ST_IO, NOWHERE, "scratch folder %s: %s", s->folder,
+			return fail(err, ST_IO, NOWHERE, "temporary folder %s: %s", s->folder,
 				    n ? strerror(errno) : "nothing was written");
 		at += n;
 		len -= (size_t)n;
@@ -75,8 +75,8 @@ enum status scratch_read(const struct scratch *s, uint64_t at, void *bytes, size
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return fail(err, ST_IO, NOWHERE, "scratch folder %s: %s", s->folder,
-				    n ? strerror(errno) : "the scratch file became shorter");
+			return fail(err, ST_IO, NOWHERE, "temporary folder %s: %s", s->folder,
+				    n ? strerror(errno) : "the temporary file became shorter");
 		to += n;
 		len -= (size_t)n;
 		at += (uint64_t)n;

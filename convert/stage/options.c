@@ -48,6 +48,6 @@ enum status options_check(const struct common_options *o, struct error *err)
 
 	if (o->memory_bytes >= OPTIONS_MEMORY_LEAST)
 		return ST_OK;
-	return fail(err, ST_USAGE, NOWHERE, "--memory: at least %s is needed",
+	return fail(err, ST_USAGE, NOWHERE, "--memory: must be at least %s",
 		    unit_format_size(OPTIONS_MEMORY_LEAST, least));
 }

@@ -38,7 +38,7 @@ void buf_clear(struct buf *b)
 enum status buf_status(const struct buf *b, struct error *err)
 {
 	if (b->status == ST_CEILING)
-		return fail(err, ST_CEILING, NOWHERE, "a buffer needs more than its %zu bytes",
+		return fail(err, ST_CEILING, NOWHERE, "a buffer is limited to %zu bytes",
 			    b->ceiling);
 	return b->status == ST_OK ? ST_OK : fail_memory(err);
 }

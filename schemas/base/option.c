@@ -59,7 +59,7 @@ static enum status flag_parse(const char *text, bool *flag, struct error *err)
 			*flag = i < 5;
 			return ST_OK;
 		}
-	return fail(err, ST_USAGE, NOWHERE, "%.60s: neither yes nor no", text);
+	return fail(err, ST_USAGE, NOWHERE, "%.60s: must be yes or no", text);
 }
 
 static enum status value_parse(const struct option *row, const char *text, void *into,
@@ -82,7 +82,7 @@ static enum status value_parse(const struct option *row, const char *text, void 
 	case OPTION_SHARE:
 		return unit_parse_share(text, len, into, err);
 	}
-	return fail(err, ST_USAGE, NOWHERE, "an option of no known type");
+	return fail(err, ST_USAGE, NOWHERE, "an option has an unknown type");
 }
 
 static void value_clear(const struct option *row, void *into)

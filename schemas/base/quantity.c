@@ -124,7 +124,7 @@ enum status unit_parse_count(const char *text, size_t len, uint64_t *count, stru
 
 	TRY(unit_parse_start(text, len, &d, err));
 	if (d.used < len || memchr(text, '.', len))
-		return refuse(text, len, err, "not a count, use digits only");
+		return refuse(text, len, err, "not a number: use digits only");
 	*count = d.digits;
 	return ST_OK;
 }
@@ -134,7 +134,7 @@ static enum status parse_unit(const char *text, size_t len, const struct decimal
 			      uint64_t *v, struct error *err)
 {
 	if (!unit)
-		return refuse(text, len, err, "unknown unit '%.*s', use %s",
+		return refuse(text, len, err, "unknown unit '%.*s': use %s",
 			      (int)(len - d->used < 20 ? len - d->used : 20), text + d->used, use);
 	/* d x factor into *v; an error unless it is whole and fits. */
 	unsigned __int128 product = (unsigned __int128)d->digits * unit->factor;
@@ -164,7 +164,7 @@ enum status unit_parse_time(const char *text, size_t len, uint64_t *ns, struct e
 
 	TRY(unit_parse_start(text, len, &d, err));
 	if (d.used == len && d.digits)
-		return refuse(text, len, err, "a time needs a unit, use ns us ms s m h");
+		return refuse(text, len, err, "a time needs a unit: ns us ms s m h");
 	if (d.used < len)
 		unit = unit_find(time_units, text + d.used, len - d.used, false);
 	return parse_unit(text, len, &d, unit, "ns us ms s m h", "ns", ns, err);
@@ -177,11 +177,11 @@ enum status unit_parse_share(const char *text, size_t len, double *share, struct
 	TRY(unit_parse_start(text, len, &d, err));
 	bool percent = d.used + 1 == len && text[d.used] == '%';
 	if (d.used < len && !percent)
-		return refuse(text, len, err, "not a share, write 2%% or 0.02");
+		return refuse(text, len, err, "not a share: use 2%% or 0.02");
 	/* one rounding only: a power of ten up to 10^22 is a double, and so are most digits */
 	double v = (double)d.digits / ((double)power_of_10(d.places) * (percent ? 100 : 1));
 	if (v > 1)
-		return refuse(text, len, err, "over 100 %%, write 2%% or 0.02");
+		return refuse(text, len, err, "over 100 %%: use 2%% or 0.02");
 	*share = v;
 	return ST_OK;
 }
@@ -254,7 +254,7 @@ enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struc
 	    f[HOUR] > 23 || f[MINUTE] > 59 || f[SECOND] > 59)
 		return refuse(text, len, err, "no such day or time of day");
 	if (f[YEAR] < 1970 || f[YEAR] > 2554)
-		return refuse(text, len, err, "years go from 1970 to 2554");
+		return refuse(text, len, err, "the year must be from 1970 to 2554");
 	uint64_t s = days_before(f[YEAR], f[MONTH], f[DAY]) * DAY_S + f[HOUR] * 3600 +
 		     f[MINUTE] * 60 + f[SECOND];
 	if (__builtin_mul_overflow(s, SECOND_NS, &s) || __builtin_add_overflow(s, fraction, &s))

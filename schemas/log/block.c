@@ -51,12 +51,12 @@ enum status log_take_file_header(const uint8_t *bytes, size_t len, struct error 
 	if (!len || memcmp(bytes, LOG_MAGIC, compared) != 0)
 		return fail(err, ST_FORMAT, 0, "not a Tacho log");
 	if (len < LOG_FILE_HEADER_BYTES)
-		return fail(err, ST_TRUNCATED, 0, "file header is cut off: %zu of %d bytes", len,
+		return fail(err, ST_TRUNCATED, 0, "file header is truncated: %zu of %d bytes", len,
 			    LOG_FILE_HEADER_BYTES);
 	if (get_u32(bytes + 12) != crc32c(0, bytes, 12))
 		return fail(err, ST_FORMAT, 8, "file header is damaged");
 	if (get_u32(bytes + 8) != LOG_VERSION)
-		return fail(err, ST_FORMAT, 8, "log of version %u, this program reads version %d",
+		return fail(err, ST_FORMAT, 8, "log of version %u; this program reads version %d",
 			    get_u32(bytes + 8), LOG_VERSION);
 	return ST_OK;
 }
@@ -101,8 +101,8 @@ enum status log_find_block(const uint8_t *bytes, size_t len, uint64_t at, struct
 		i = next ? (size_t)(next - bytes) : len;
 	}
 	*skipped = i;
-	return fail(err, ST_TRUNCATED, at + i, "block header is cut off: %zu of %d bytes", len - i,
-		    LOG_HEADER_BYTES);
+	return fail(err, ST_TRUNCATED, at + i, "block header is truncated: %zu of %d bytes",
+		    len - i, LOG_HEADER_BYTES);
 }
 
 enum status log_check(const struct log_block *block, const uint8_t *payload, struct error *err)

@@ -156,7 +156,8 @@ enum status log_decode_init(struct log_decoder *d, const struct log_block *block
 	for (unsigned i = 0; i < layout->column_count; i++)
 		if (!is_in_order(d, (int)i))
 			return fail(err, ST_FORMAT, block->offset,
-				    "column %u of a block needs one that does not come before", i);
+				    "column %u of a block needs a column that does not precede it",
+				    i);
 	for (unsigned i = 0; i < LOG_SLOTS; i++)
 		d->ends[i] = d->readers[d->column_of[LOG_BEGIN]].last;
 	if (bytes_left(&in))

@@ -166,12 +166,12 @@ enum status log_ring_open(struct log_ring *r, log_ring_read_fn read, const void 
 	if (got < 8 || memcmp(bytes, LOG_RING_MAGIC, 8) != 0)
 		return fail(err, ST_FORMAT, 0, "not the ring of a flight recorder");
 	if (got < LOG_RING_WORDS_END)
-		return fail(err, ST_TRUNCATED, 0, "header of the ring is cut off");
+		return fail(err, ST_TRUNCATED, 0, "header of the ring is truncated");
 	if (get_u32(bytes + AT_CRC) != crc32c(0, bytes + CRC_FROM, LOG_RING_CONST_BYTES - CRC_FROM))
 		return fail(err, ST_FORMAT, AT_CRC, "header of the ring is damaged");
 	if (get_u32(bytes + AT_VERSION) != LOG_RING_VERSION)
 		return fail(err, ST_FORMAT, AT_VERSION,
-			    "ring of version %u, this program reads version %d",
+			    "ring of version %u; this program reads version %d",
 			    get_u32(bytes + AT_VERSION), LOG_RING_VERSION);
 	log_take_header_words(const_words, CONST_WORDS, bytes, &r->consts);
 	r->consts.host[LOG_RING_HOST - 1] = '\0';
@@ -179,7 +179,8 @@ enum status log_ring_open(struct log_ring *r, log_ring_read_fn read, const void 
 	if (r->consts.size < LOG_RING_HEADER || r->consts.half_bytes > areas / 2 ||
 	    r->consts.event_bytes != areas - 2 * r->consts.half_bytes ||
 	    r->consts.half_bytes % LOG_RING_ALIGN || r->consts.event_bytes % LOG_RING_ALIGN)
-		return fail(err, ST_FORMAT, const_words[0].at, "parts of the ring do not add up");
+		return fail(err, ST_FORMAT, const_words[0].at,
+			    "the parts of the ring are inconsistent");
 	log_take_header_words(ring_words, RING_WORDS, header, r);
 	r->table_at = LOG_RING_HEADER + (r->tables & 1) * r->consts.half_bytes;
 	r->table_next = r->tables >> 1;

@@ -96,7 +96,7 @@ static enum status reach(const struct log_mark *m, void *items, size_t *cap, uin
 
 	if (id >= *cap && wider * size > m->ceiling)
 		return fail(err, ST_CEILING, NOWHERE,
-			    "a log's tables need more memory than their ceiling");
+			    "the tables of a log exceed their memory limit");
 	return vec_grow(items, cap, (size_t)id + 1, size, err);
 }
 
@@ -108,7 +108,7 @@ static enum status layout_find(struct log_mark *m, uint32_t desc, struct error *
 
 	if (schema->arg_count > LOG_LAYOUT_ARG)
 		return fail(err, ST_CEILING, NOWHERE,
-			    "an event has %u varying numbers, a log holds %d", schema->arg_count,
+			    "an event has %u varying numbers; a log allows %d", schema->arg_count,
 			    LOG_LAYOUT_ARG);
 	uint32_t id = keys_id(m, &m->layouts, &row, err);
 	if (!id)

@@ -87,7 +87,7 @@ static enum status rows_reach(struct log_translation *x, struct rows *r, uint32_
 	if (id >= before) {
 		if (arena_is_full(&x->arena, (wider + ROWS_FIRST - before) * r->row_bytes))
 			return fail(err, ST_CEILING, offset,
-				    "tables of the log need more memory than their ceiling");
+				    "the tables of the log exceed their memory limit");
 		TRY(vec_grow(&r->at, &r->cap, id + (size_t)1, r->row_bytes, err));
 		x->arena.ceiling -= (r->cap - before) * r->row_bytes;
 	}
@@ -184,10 +184,10 @@ static enum status take_one(struct log_translation *x, const struct log_block *b
 	TRY(type->members ? log_take_struct(x, block->kind, id, from, err)
 			  : type->take(x, id, from, err));
 	if (from->is_truncated)
-		return fail(err, ST_FORMAT, block->offset, "table row %u is cut off", id);
+		return fail(err, ST_FORMAT, block->offset, "table row %u is truncated", id);
 	if (x->missing)
-		return fail(err, ST_FORMAT, block->offset,
-			    "table row %u needs %s that did not come", id, x->missing);
+		return fail(err, ST_FORMAT, block->offset, "table row %u needs %s that is missing",
+			    id, x->missing);
 	return ST_OK;
 }
 
@@ -202,7 +202,7 @@ static enum status take_end(struct log_translation *x, const struct log_block *b
 		events += take_varint(&in);
 	}
 	if (in.is_truncated)
-		return fail(err, ST_FORMAT, block->offset, "END block is cut off");
+		return fail(err, ST_FORMAT, block->offset, "END block is truncated");
 	x->ended = true;
 	x->end_events = events;
 	return ST_OK;
@@ -238,7 +238,7 @@ enum status log_take_table(struct log_translation *x, const struct log_block *bl
 		    id != x->part_id || total != x->part_total || offset != x->part.len ||
 		    bytes_left(&in) > total - offset)
 			return fail(err, ST_FORMAT, block->offset,
-				    "piece of a table row does not fit the one before");
+				    "part of a table row does not match the previous part");
 		buf_put(&x->part, in.at, bytes_left(&in));
 		TRY(buf_status(&x->part, err));
 		if (x->part.len < total)
@@ -255,7 +255,7 @@ enum status log_take_table(struct log_translation *x, const struct log_block *bl
 	for (uint32_t i = 0; i < block->rows; i++) {
 		if (first + i > UINT32_MAX - 1 || in.is_truncated)
 			return fail(err, ST_FORMAT, block->offset,
-				    "table block has not the rows it says");
+				    "table block does not have the stated number of rows");
 		enum status st = take_one(x, block, (uint32_t)(first + i), &in, &row_err);
 		if (st == ST_OK)
 			continue;

@@ -70,7 +70,7 @@ static enum status pointers_reach(struct log_writer *w, struct log_encoder ***po
 		return ST_OK;
 	if ((wider - before) * sizeof(**pointers) > w->memory)
 		return fail(err, ST_CEILING, NOWHERE,
-			    "the writer of a log needs more memory than its ceiling");
+			    "the writer of a log exceeds its memory limit");
 	TRY(vec_reserve(pointers, cap, (size_t)id + 1, err));
 	w->memory -= (*cap - before) * sizeof(**pointers);
 	return ST_OK;
@@ -133,7 +133,7 @@ static enum status encoder_new(struct log_writer *w, uint16_t layout, unsigned k
 	}
 	if (size > w->memory)
 		return fail(err, ST_CEILING, NOWHERE,
-			    "the writer of a log needs more memory than its ceiling");
+			    "the writer of a log exceeds its memory limit");
 	w->encoders[layout] = malloc(size);
 	if (!w->encoders[layout])
 		return fail_memory(err);
@@ -186,7 +186,7 @@ static __attribute__((noinline)) enum status put_first(struct log_writer *w, con
 	uint16_t layout;
 
 	if (!desc || desc > trace_count(w->trace, TRACE_DESCS))
-		return fail(err, ST_FORMAT, NOWHERE, "an event of site %u, which is none", desc);
+		return fail(err, ST_FORMAT, NOWHERE, "an event has an unknown descriptor %u", desc);
 	TRY(log_mark_layout(w->mark, desc, &layout, &arg_count, err));
 	TRY(pointers_reach(w, &w->by_desc, &w->desc_cap, desc, err));
 	TRY(pointers_reach(w, &w->encoders, &w->encoder_cap, layout, err));

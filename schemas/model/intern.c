@@ -7,7 +7,7 @@ enum status intern_refuse(const struct arena *a, size_t bytes, struct error *err
 {
 	if (arena_is_full(a, bytes))
 		return fail(err, ST_CEILING, NOWHERE,
-			    "names, shapes and tracks need more memory than their ceiling");
+			    "names, arguments and tracks exceed their memory limit");
 	return fail_memory(err);
 }
 

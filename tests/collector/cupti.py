@@ -900,7 +900,7 @@ row("doctor-of-a-command", doctor(r"^process   \d+, .*fake_train_12\n(.*\n)*CUPT
     TACHO_CUPTI_LIB="")
 row("doctor-of-another-command", doctor("^command   has loaded nothing of CUDA(.*\n)*CUPTI     13[.]0"), program="tacho-record --doctor -- true",
     TACHO_CUPTI_LIB="")
-row("doctor-driver-fails", doctor("GPU work  no usable driver|it needs a driver"), builds=BUILDS,
+row("doctor-driver-fails", doctor("GPU work  no usable driver|the driver is missing"), builds=BUILDS,
     program="tacho-record --doctor", **fake(driver=0))
 row("no-driver-at-all", no_driver_at_all, builds=BUILDS, driver=False, program="samples/train_mlp --steps 3 --quiet", window="all",
     **fake(driver_crash=1))
@@ -977,7 +977,7 @@ row("host-killed", same_as_without, "--steps 100 --kill 9")
 row("host-term", same_as_without, "--steps 100 --kill 15")
 row("host-quick", same_as_without, "--quick 1 --exit 5 --steps 300")
 row("injects", prints("@/../libtacho.so"), program="tacho-record --quiet -- printenv CUDA_INJECTION64_PATH")
-row("injected-by-another", prints("@/../libtacho.so", "/other/tool.so", err="another tool's: it is loaded first"),
+row("injected-by-another", prints("@/../libtacho.so", "/other/tool.so", err="another tool: it is loaded first"),
     program="tacho-record -- printenv CUDA_INJECTION64_PATH TACHO_NEXT_INJECTION", CUDA_INJECTION64_PATH="/other/tool.so")
 row("injects-another", injects_another, program="tacho-record -q -- fake/fake_train --steps 30 --step_us 1000",
     CUDA_INJECTION64_PATH="@/libfake_mini.so")

@@ -348,7 +348,7 @@ test_small_disk() {
 	"$record" --out "$work/small" --min-free 0 --ring 2M -- sh -c \
 		'"$1" steps=30 flush wait=500 save & sleep 0.3; head -c 9000000 /dev/zero >"$2"; wait' - \
 		"$flight_program" "$work/small/other" 2>"$work/told"
-	expect 'it could not be saved' '\.ring is left as it is: no room for a log'
+	expect 'it could not be saved' '\.ring is unchanged: no room to save the ring'
 	expect 'the last line says so' 'no log was written: the ring could not be saved, and is left'
 	equal 'it is left' "$(ls "$work/small" | grep -c 'ring$')" 1
 	rm -f "$work"/small/*
@@ -381,7 +381,7 @@ test_no_permission() {
 	equal 'too small' $? 2
 	"$record" --ring 4M --save-on slow=x -- true 2>"$work/told"
 	equal 'wrong option' $? 2
-	expect sentence '^tacho-record: --save-on: slow= needs a number over 1'
+	expect sentence '^tacho-record: --save-on: slow= needs a number above 1'
 }
 
 test_cut_off() { # somebody cuts the ring's file: the program does not die of it

@@ -668,7 +668,7 @@ test_record() {
 	equal 'not found' $? 127
 	"$record" --window steps:9-1 -- true 2>"$work/told"
 	equal 'wrong option' $? 2
-	expect sentence '^tacho-record: --window: steps:9-1: the last step is not after the first$'
+	expect sentence '^tacho-record: --window: steps:9-1: the last step must be after the first$'
 	"$record" 2>/dev/null
 	equal 'no command' $? 2
 	"$record" --out /proc/nowhere -- "$traced_program" steps 3 2>"$work/told"
@@ -714,7 +714,7 @@ test_record_reasons() {
 	TACHO_PRESET=steps "$record" --out "$work/log" -w steps:1-2 -- true 2>"$work/told"
 	equal 'a later source is no contradiction' "$(grep -c preset "$work/told")" 0
 	"$record" --ctl $$ foo 2>"$work/told"
-	expect 'an unknown word' 'ctl [0-9]+: foo: neither start, stop, save nor status'
+	expect 'an unknown word' 'ctl [0-9]+: foo: must be start, stop, save or status'
 }
 
 # What somebody has put where rings and logs are does not hold up the command.
@@ -725,7 +725,7 @@ test_record_foreign_files() {
 	timeout 20 "$record" --ring 4M --out "$work/log" -- echo hi >"$work/out" 2>"$work/told"
 	equal status $? 0
 	equal output "$(cat "$work/out")" hi
-	expect 'the reason' 'p1\.ring is left as it is: it is no file'
+	expect 'the reason' 'p1\.ring is unchanged: it is no file'
 	equal 'it is left' "$(ls "$work/log" | wc -l)" 3
 }
 

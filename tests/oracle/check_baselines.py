@@ -67,7 +67,7 @@ def check_kept(run):
         parts = run("--diff", "a.part", "b.part", "-f", "json")
         expect(without_paths(direct[1]) == without_paths(parts[1]), f"{a} {b}: other figures of parts")
     code, _, said = run("--diff", "b.json", "--baseline", "main", "--steps", "2-5")
-    expect(code == 2 and "kept with other options" in said and "steps=2-5" in said, said)
+    expect(code == 2 and "stored with different options" in said and "steps=2-5" in said, said)
     code, _, said = run("--diff", "b.json", "--baseline", "none")
     expect(code != 0 and ".tacho-baselines/none" in said, said)
 

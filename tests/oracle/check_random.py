@@ -50,7 +50,7 @@ REACHED = (
     "unrecorded", "graph_internal", "stream_wait", "launch", "dispatch", "profiler", "compile", "sync",
     "blocking_copy", "allocator", "gc", "data", "host", "path: compute", "path: comm", "path: copy",
     "path: launch", "path: dispatch", "path: stream_wait", "path: unknown", "path: host")
-NOTHING = "the inputs hold nothing of what was asked for"
+NOTHING = "the inputs contain nothing that matches the filters"
 DAMAGED = 4         # exit code where some input is not whole; the report is there all the same
 
 

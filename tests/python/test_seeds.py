@@ -465,8 +465,7 @@ profiling:
         if has_yaml:
             self.assertEqual(self.log("profiler_traces").steps, [2, 3, 4])
         else:
-            self.assertEqual((done.status, done.err), (4, "tacho-record: %s: not read: a YAML file "
-                                                       "needs python3 with PyYAML, and YAML in it\n"
+            self.assertEqual((done.status, done.err), (4, "tacho-record: %s: not read: a YAML file needs python3 with PyYAML, and must be valid\n"
                                                        % config))
         fake = self.path("fake")  # a stand-in that knows this one file
         os.mkdir(fake)

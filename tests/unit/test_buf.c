@@ -79,7 +79,7 @@ void test_buf_ceiling_sticks(void)
 	CHECK_STR(buf_text(&b), "1234567");
 	CHECK_U64(buf_status(&b, &err), ST_CEILING);
 	CHECK_U64(err.at, NOWHERE);
-	CHECK_STR(err.text, "a buffer needs more than its 10 bytes");
+	CHECK_STR(err.text, "a buffer is limited to 10 bytes");
 
 	buf_clear(&b);
 	CHECK_U64(buf_status(&b, NULL), ST_OK);

@@ -66,7 +66,7 @@ void test_config_wrong_variables(void)
 		CHECK_STR(c.window, "all");
 	}
 	read_with(&c, "TACHO_WINDOW=steps:9-1", NULL, NULL, &err);
-	CHECK_STR(err.text, "--window: steps:9-1: the last step is not after the first");
+	CHECK_STR(err.text, "--window: steps:9-1: the last step must be after the first");
 }
 
 void test_config_texts(void)

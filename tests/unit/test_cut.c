@@ -121,22 +121,20 @@ static const char *refused(struct filter filter)
 void test_cut_refuses(void)
 {
 	CHECK_STR(refused((struct filter){ .steps = "10-x" }),
-		  "--steps 10-x: need a number or two, as in 2-5");
+		  "--steps 10-x: must be a number or a range such as 2-5");
 	CHECK_STR(refused((struct filter){ .steps = "" }),
-		  "--steps : need a number or two, as in 2-5");
+		  "--steps : must be a number or a range such as 2-5");
 	CHECK_STR(refused((struct filter){ .steps = "5-5" }),
-		  "--steps 5-5: the end comes before the beginning, which leaves none");
+		  "--steps 5-5: the end is before the beginning");
 	CHECK_STR(refused((struct filter){ .ranks = "1,,2" }),
-		  "--ranks : need a number or two, as in 2-5");
-	CHECK_STR(refused((struct filter){ .ranks = "5-2" }),
-		  "--ranks 5-2: no such range of numbers");
+		  "--ranks : must be a number or a range such as 2-5");
+	CHECK_STR(refused((struct filter){ .ranks = "5-2" }), "--ranks 5-2: not a valid range");
 	CHECK_STR(refused((struct filter){ .kinds = "kernel,kernels" }),
 		  "--kinds: there is no kind 'kernels'; did you mean kernel?");
 	CHECK_STR(refused((struct filter){ .from = "3s", .to = "2s" }),
-		  "--from 3s --to 2s: nothing lies between");
+		  "--from 3s --to 2s: the interval is empty");
 	CHECK_STR(refused((struct filter){ .from = "3s", .to = "2026-11-20T12:00:00Z" }),
-		  "--from 3s --to 2026-11-20T12:00:00Z: one is a length of time, the other an "
-		  "instant");
+		  "--from 3s --to 2026-11-20T12:00:00Z: one is relative and the other absolute");
 	CHECK(strncmp(refused((struct filter){ .to = "3 parsecs" }), "--to: ", 6) == 0);
 }
 

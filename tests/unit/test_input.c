@@ -115,7 +115,7 @@ void test_input_gzip_damaged(void)
 			    ST_TRUNCATED, &err);
 	CHECK_U64(err.at, got);
 	CHECK(err.at > TEXT_BYTES / 3 && err.at < TEXT_BYTES * 2 / 3);
-	CHECK(strstr(err.text, "the gzip data is cut off after") == err.text);
+	CHECK(strstr(err.text, "the gzip data is truncated after") == err.text);
 	got = check_forward(folder_write(&s, "nearly.gz", packed, len - 1), text, TEXT_BYTES,
 			    ST_TRUNCATED, &err);
 	CHECK_U64(got, TEXT_BYTES);
@@ -274,7 +274,7 @@ void test_input_random(void)
 	if (CHECK_OK(input_open(&in, folder_gzip(&s, "b.gz", text, 100, 0), "/nowhere", &err),
 		     &err)) {
 		CHECK_U64(input_random(in, &err), ST_IO);
-		CHECK(strstr(err.text, "no scratch file in /nowhere") == err.text);
+		CHECK(strstr(err.text, "cannot create a temporary file in /nowhere") == err.text);
 		input_close(in);
 	}
 	free(text);

@@ -105,8 +105,8 @@ static void check_archive(struct folder *f, const char *name, bool zip)
 		}
 		input_paths_free(&paths);
 	}
-	check_text(path, "[zero]!the archive holds more than one trace, and the second is "
-			 "../../etc/r1.json: from standard input on");
+	check_text(path, "[zero]!the archive contains several traces (the second is "
+			 "../../etc/r1.json), but only the first can be r");
 	snprintf(text, sizeof(text), "%s:run/r0.json", path);
 	check_text(text, "[zero]");
 	snprintf(text, sizeof(text), "%s:../../etc/r1.json", path);

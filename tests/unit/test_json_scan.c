@@ -83,35 +83,33 @@ static void check_fault(const char *text, enum status want, uint64_t at, const c
 
 void test_json_faults(void)
 {
-	check_fault("", ST_FORMAT, 0, "empty: there is no JSON in it");
-	check_fault(" \n", ST_FORMAT, 2, "empty: there is no JSON in it");
-	check_fault("{\"a\":\"b", ST_TRUNCATED, 7, "JSON is cut off inside a string");
-	check_fault("{\"a\":\"b\\", ST_TRUNCATED, 8, "JSON is cut off inside a string");
-	check_fault("{\"a", ST_TRUNCATED, 3, "JSON is cut off inside a string");
-	check_fault("[12", ST_TRUNCATED, 3, "JSON is cut off inside a value");
-	check_fault("[tr", ST_TRUNCATED, 3, "JSON is cut off inside a value");
-	check_fault("[[1,", ST_TRUNCATED, 4, "JSON is cut off inside an array, 2 deep");
-	check_fault("{\"a\":", ST_TRUNCATED, 5, "JSON is cut off inside an object, 1 deep");
-	check_fault("hello", ST_FORMAT, 0, "no valid JSON: 'h' where a value should be");
+	check_fault("", ST_FORMAT, 0, "empty: it contains no JSON");
+	check_fault(" \n", ST_FORMAT, 2, "empty: it contains no JSON");
+	check_fault("{\"a\":\"b", ST_TRUNCATED, 7, "JSON is truncated inside a string");
+	check_fault("{\"a\":\"b\\", ST_TRUNCATED, 8, "JSON is truncated inside a string");
+	check_fault("{\"a", ST_TRUNCATED, 3, "JSON is truncated inside a string");
+	check_fault("[12", ST_TRUNCATED, 3, "JSON is truncated inside a value");
+	check_fault("[tr", ST_TRUNCATED, 3, "JSON is truncated inside a value");
+	check_fault("[[1,", ST_TRUNCATED, 4, "JSON is truncated inside an array, 2 deep");
+	check_fault("{\"a\":", ST_TRUNCATED, 5, "JSON is truncated inside an object, 1 deep");
+	check_fault("hello", ST_FORMAT, 0, "invalid JSON: 'h' instead of a value");
 	check_fault("[1 2]", ST_FORMAT, 3,
-		    "no valid JSON: '2' where a comma or the end of what is open should be");
-	check_fault("[1,]", ST_FORMAT, 3, "no valid JSON: ']' where a value should be");
-	check_fault("{\"a\" 1}", ST_FORMAT, 5, "no valid JSON: '1' where a colon should be");
-	check_fault("{a:1}", ST_FORMAT, 1,
-		    "no valid JSON: 'a' where a key in quotes or } should be");
-	check_fault("{\"a\":1,}", ST_FORMAT, 7,
-		    "no valid JSON: '}' where a key in quotes should be");
+		    "invalid JSON: '2' instead of a comma or the end of what is open");
+	check_fault("[1,]", ST_FORMAT, 3, "invalid JSON: ']' instead of a value");
+	check_fault("{\"a\" 1}", ST_FORMAT, 5, "invalid JSON: '1' instead of a colon");
+	check_fault("{a:1}", ST_FORMAT, 1, "invalid JSON: 'a' instead of a key in quotes or }");
+	check_fault("{\"a\":1,}", ST_FORMAT, 7, "invalid JSON: '}' instead of a key in quotes");
 	check_fault("{\"a\":1]", ST_FORMAT, 6,
-		    "no valid JSON: ']' where a comma or the end of what is open should be");
-	check_fault("[1] x", ST_FORMAT, 4, "no valid JSON: 'x' where nothing more should be");
+		    "invalid JSON: ']' instead of a comma or the end of what is open");
+	check_fault("[1] x", ST_FORMAT, 4, "invalid JSON: 'x' instead of nothing more");
 	check_fault("[01]", ST_FORMAT, 2,
-		    "no valid JSON: '1' where a comma or the end of what is open should be");
+		    "invalid JSON: '1' instead of a comma or the end of what is open");
 	check_fault("[1.]", ST_FORMAT, 1,
-		    "no valid JSON: '1' where a number with all its digits should be");
+		    "invalid JSON: '1' instead of a number with all its digits");
 	check_fault("[-5e+]", ST_FORMAT, 1,
-		    "no valid JSON: '-' where a number with all its digits should be");
+		    "invalid JSON: '-' instead of a number with all its digits");
 	check_fault("[\x7f]", ST_FORMAT, 1,
-		    "no valid JSON: byte 0x7f where a value or ] should be");
+		    "invalid JSON: byte 0x7f instead of a value or ]");
 }
 
 void test_json_deep(void)

@@ -360,7 +360,7 @@ void test_log_writer_ceiling(void)
 	log_writer_free(h.log);
 	CHECK_OK(log_writer_new(&h.log, h.trace, 100000, NULL), NULL);
 	CHECK_U64(log_writer_put(h.log, &e, h.desc, 0, &h.file, &err), ST_CEILING);
-	CHECK_STR(err.text, "the writer of a log needs more memory than its ceiling");
+	CHECK_STR(err.text, "the writer of a log exceeds its memory limit");
 	CHECK_U64(log_writer_put(h.log, &e, 99, 0, &h.file, &err), ST_FORMAT);
 	log_writer_free(h.log);
 	hand_release(&h);

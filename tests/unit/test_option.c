@@ -95,7 +95,7 @@ void test_option_defaults(void)
 	CHECK(!b.own.quiet && b.own.progress && !b.shared.strict);
 	CHECK_U64(b.shared.ranks, 0);
 	CHECK_U64(option_defaults(sets, &b.err), ST_USAGE);
-	CHECK_STR(b.err.text, "default of --depth: 10X: unknown unit 'X', use K M G T");
+	CHECK_STR(b.err.text, "default of --depth: 10X: unknown unit 'X': use K M G T");
 }
 
 /* As tacho-analyze does with --memory: its own row stands before the shared one, over one place. */
@@ -231,11 +231,11 @@ void test_option_wrong_values(void)
 {
 	check_refused("--steps: ten: not a number", ARGS("--steps", "ten"));
 	check_refused("--steps: no value given", ARGS("--steps="));
-	check_refused("-s: 1K: not a count, use digits only", ARGS("-qs1K"));
-	check_refused("--max-memory: 10X: unknown unit 'X', use K M G T", ARGS("--max_memory=10X"));
-	check_refused("--wait: 5: a time needs a unit, use ns us ms s m h", ARGS("--wait", "5"));
-	check_refused("--share: 300%: over 100 %, write 2% or 0.02", ARGS("--share", "300%"));
-	check_refused("--quiet: maybe: neither yes nor no", ARGS("--quiet=maybe"));
+	check_refused("-s: 1K: not a number: use digits only", ARGS("-qs1K"));
+	check_refused("--max-memory: 10X: unknown unit 'X': use K M G T", ARGS("--max_memory=10X"));
+	check_refused("--wait: 5: a time needs a unit: ns us ms s m h", ARGS("--wait", "5"));
+	check_refused("--share: 300%: over 100 %: use 2% or 0.02", ARGS("--share", "300%"));
+	check_refused("--quiet: maybe: must be yes or no", ARGS("--quiet=maybe"));
 	check_refused("--steps needs a value, N", ARGS("in", "--steps"));
 	check_refused("-o needs a value, FILE", ARGS("-qo"));
 	check_refused("--no-steps: --steps takes a value and has no opposite", ARGS("--no-steps"));
@@ -261,7 +261,7 @@ void test_option_environment(void)
 	CHECK_OK(option_environment(b.sets, NULL, &b.err), &b.err);
 	envp[1] = (char *)"TACHO_MAX_MEMORY=10X";
 	CHECK_U64(option_environment(b.sets, envp, &b.err), ST_USAGE);
-	CHECK_STR(b.err.text, "TACHO_MAX_MEMORY: 10X: unknown unit 'X', use K M G T");
+	CHECK_STR(b.err.text, "TACHO_MAX_MEMORY: 10X: unknown unit 'X': use K M G T");
 }
 
 void test_option_set_text(void)

@@ -105,16 +105,15 @@ void test_preset_errors(void)
 		const char *a, *b, *text;
 	} rows[] = {
 		{ "TACHO_PRESET=often", NULL,
-		  "--preset: often: neither steps, memory, periodic, "
-		  "schedule nor cyclic" },
+		  "--preset: often: must be steps, memory, periodic, schedule or cyclic" },
 		{ "TACHO_START_STEP=1", "TACHO_WAIT=1",
 		  "wait is a key of preset schedule, start-step of steps" },
 		{ "TACHO_PRESET=cyclic", "TACHO_WAIT=1",
 		  "wait is a key of preset schedule, --preset of cyclic" },
 		{ "TACHO_START_STEP=30", NULL,
-		  "--window: steps:30-20: the last step is not after the first" },
+		  "--window: steps:30-20: the last step must be after the first" },
 		{ "TACHO_WINDOW=all", "TACHO_MAIN_PROCESS_ONLY=maybe",
-		  "main-process-only: maybe: neither yes nor no" },
+		  "main-process-only: maybe: must be yes or no" },
 	};
 	struct config c;
 	struct error err;

@@ -448,7 +448,7 @@ void test_tensorboard_limit(void)
 		for (size_t i = 0; i < run.count; i++)
 			CHECK_OK(tb_space_put(space, &run.events[i], &err), &err);
 		CHECK_U64(tb_space_write(space, "node", run.events[0].begin_ns, &err), ST_CEILING);
-		CHECK(strstr(err.text, "over 2 GiB") != NULL);
+		CHECK(strstr(err.text, "exceed 2 GiB") != NULL);
 	}
 	tb_space_free(space);
 	out_free(request.out);

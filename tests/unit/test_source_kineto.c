@@ -497,14 +497,14 @@ void test_kineto_refused(void)
 
 	check_refused("", 0, ST_FORMAT, 0, "the input is empty");
 	check_refused(report, sizeof(report) - 1, ST_FORMAT, 0,
-		      "JSON, but no trace: it has no traceEvents");
-	check_refused("[1,2,3]", 7, ST_FORMAT, 0, "JSON, but no trace: it has no traceEvents");
+		      "JSON, but not a trace: it has no traceEvents");
+	check_refused("[1,2,3]", 7, ST_FORMAT, 0, "JSON, but not a trace: it has no traceEvents");
 	check_refused("{\"traceEvents\": 5}", 18, ST_FORMAT, 0,
-		      "JSON, but no trace: it has no traceEvents");
+		      "JSON, but not a trace: it has no traceEvents");
 	check_refused("{\"schemaVersion\": 1, \"dev", 25, ST_TRUNCATED, 25,
-		      "JSON is cut off inside a string");
+		      "JSON is truncated inside a string");
 	check_refused("{\"schemaVersion\": oops}", 23, ST_FORMAT, 18,
-		      "no valid JSON: 'o' where a value should be");
+		      "invalid JSON: 'o' instead of a value");
 }
 
 /* Cut anywhere: what precedes the cut is given, then the fault with its place. */
@@ -564,7 +564,7 @@ void test_kineto_gzip_cut(void)
 	CHECK_OK(m.opened, &m.err);
 	CHECK(m.count > 200 && m.count < 800);
 	CHECK_U64(m.ended, ST_TRUNCATED);
-	CHECK(strstr(m.err.text, "the gzip data is cut off after") == m.err.text);
+	CHECK(strstr(m.err.text, "the gzip data is truncated after") == m.err.text);
 	CHECK(m.err.at > at / 4 && m.err.at < at);
 	import_end(&m);
 	folder_remove(&folder);

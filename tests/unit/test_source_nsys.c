@@ -388,7 +388,7 @@ void test_nsys_refused(void)
 	sqlite3_close(db);
 	open_path(&m, folder_path(&m.folder, "other.sqlite"));
 	CHECK_U64(m.status, ST_FORMAT);
-	CHECK(strstr(m.err.text, "no export of Nsight Systems") != NULL);
+	CHECK(strstr(m.err.text, "not an export of Nsight Systems") != NULL);
 	close_made(&m);
 }
 

@@ -293,7 +293,7 @@ void test_spool_no_scratch(void)
 	struct error err = { 0 };
 
 	CHECK_U64(spool_into("/nowhere/at/all", &err), ST_IO);
-	CHECK_STR(err.text, "scratch folder /nowhere/at/all: No such file or directory");
+	CHECK_STR(err.text, "temporary folder /nowhere/at/all: No such file or directory");
 	CHECK_OK(spool_into("/tmp", &err), &err);
 }
 
@@ -316,5 +316,5 @@ void test_spool_full_scratch(void)
 	setrlimit(RLIMIT_FSIZE, &old_limit);
 	signal(SIGXFSZ, old_handler);
 	CHECK_U64(status, ST_IO);
-	CHECK_STR(err.text, "scratch folder /tmp: File too large");
+	CHECK_STR(err.text, "temporary folder /tmp: File too large");
 }

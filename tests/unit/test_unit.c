@@ -43,11 +43,11 @@ void test_unit_counts(void)
 		{ "-1", 0, "-1: not a number" },
 		{ "+1", 0, "+1: not a number" },
 		{ " 1", 0, " 1: not a number" },
-		{ "1.5", 0, "1.5: not a count, use digits only" },
-		{ "1.0", 0, "1.0: not a count, use digits only" },
-		{ "1.", 0, "1.: not a count, use digits only" },
-		{ "12k", 0, "12k: not a count, use digits only" },
-		{ "0x10", 0, "0x10: not a count, use digits only" },
+		{ "1.5", 0, "1.5: not a number: use digits only" },
+		{ "1.0", 0, "1.0: not a number: use digits only" },
+		{ "1.", 0, "1.: not a number: use digits only" },
+		{ "12k", 0, "12k: not a number: use digits only" },
+		{ "0x10", 0, "0x10: not a number: use digits only" },
 		{ NULL, 0, NULL },
 	};
 
@@ -73,10 +73,10 @@ void test_unit_sizes(void)
 		{ "18446744073709551615K", 0, "18446744073709551615K: too large" },
 		{ "0.1K", 0, "0.1K: not a whole number of bytes" },
 		{ "1.5", 0, "1.5: not a whole number of bytes" },
-		{ "1e6", 0, "1e6: unknown unit 'e6', use K M G T" },
-		{ "12MB", 0, "12MB: unknown unit 'MB', use K M G T" },
-		{ "12 M", 0, "12 M: unknown unit ' M', use K M G T" },
-		{ "1.K", 0, "1.K: unknown unit '.K', use K M G T" },
+		{ "1e6", 0, "1e6: unknown unit 'e6': use K M G T" },
+		{ "12MB", 0, "12MB: unknown unit 'MB': use K M G T" },
+		{ "12 M", 0, "12 M: unknown unit ' M': use K M G T" },
+		{ "1.K", 0, "1.K: unknown unit '.K': use K M G T" },
 		{ "M", 0, "M: not a number" },
 		{ ".5M", 0, ".5M: not a number" },
 		{ "0.00000000000000000001K", 0, "0.00000000000000000001K: too many digits" },
@@ -109,11 +109,11 @@ void test_unit_times(void)
 		{ "18446744074s", 0, "18446744074s: too large" },
 		{ "0.5ns", 0, "0.5ns: not a whole number of ns" },
 		{ "0.0000000001s", 0, "0.0000000001s: not a whole number of ns" },
-		{ "5", 0, "5: a time needs a unit, use ns us ms s m h" },
-		{ "5S", 0, "5S: unknown unit 'S', use ns us ms s m h" },
-		{ "5min", 0, "5min: unknown unit 'min', use ns us ms s m h" },
-		{ "5n", 0, "5n: unknown unit 'n', use ns us ms s m h" },
-		{ "1h30m", 0, "1h30m: unknown unit 'h30m', use ns us ms s m h" },
+		{ "5", 0, "5: a time needs a unit: ns us ms s m h" },
+		{ "5S", 0, "5S: unknown unit 'S': use ns us ms s m h" },
+		{ "5min", 0, "5min: unknown unit 'min': use ns us ms s m h" },
+		{ "5n", 0, "5n: unknown unit 'n': use ns us ms s m h" },
+		{ "1h30m", 0, "1h30m: unknown unit 'h30m': use ns us ms s m h" },
 		{ "-5s", 0, "-5s: not a number" },
 		{ "", 0, "no value given" },
 		{ NULL, 0, NULL },
@@ -152,7 +152,7 @@ void test_unit_shares(void)
 		CHECK_F64(share, -1, 0);
 	}
 	unit_parse_share("2", 1, &share, &err);
-	CHECK_STR(err.text, "2: over 100 %, write 2% or 0.02");
+	CHECK_STR(err.text, "2: over 100 %: use 2% or 0.02");
 }
 
 void test_unit_instants(void)
@@ -168,9 +168,12 @@ void test_unit_instants(void)
 		{ "2554-07-21T23:34:33.709551615Z", UINT64_MAX, NULL },
 		{ "2554-07-21T23:34:33.709551616Z", 0, "2554-07-21T23:34:33.709551616Z: too late" },
 		{ "2554-12-31T00:00:00Z", 0, "2554-12-31T00:00:00Z: too late" },
-		{ "9999-12-31T23:59:59Z", 0, "9999-12-31T23:59:59Z: years go from 1970 to 2554" },
-		{ "1969-12-31T23:59:59Z", 0, "1969-12-31T23:59:59Z: years go from 1970 to 2554" },
-		{ "0000-01-01T00:00:00Z", 0, "0000-01-01T00:00:00Z: years go from 1970 to 2554" },
+		{ "9999-12-31T23:59:59Z", 0,
+		  "9999-12-31T23:59:59Z: the year must be from 1970 to 2554" },
+		{ "1969-12-31T23:59:59Z", 0,
+		  "1969-12-31T23:59:59Z: the year must be from 1970 to 2554" },
+		{ "0000-01-01T00:00:00Z", 0,
+		  "0000-01-01T00:00:00Z: the year must be from 1970 to 2554" },
 		{ "2023-02-29T00:00:00Z", 0, "2023-02-29T00:00:00Z: no such day or time of day" },
 		{ "2100-02-29T00:00:00Z", 0, "2100-02-29T00:00:00Z: no such day or time of day" },
 		{ "2026-00-10T00:00:00Z", 0, "2026-00-10T00:00:00Z: no such day or time of day" },
@@ -224,7 +227,7 @@ void test_unit_part_of_text(void)
 	CHECK_OK(unit_parse_count(text, 1, &v, &err), &err);
 	CHECK_U64(v, 6);
 	CHECK_U64(unit_parse_size(text, 4, &v, &err), ST_USAGE);
-	CHECK_STR(err.text, "60ms: unknown unit 'ms', use K M G T");
+	CHECK_STR(err.text, "60ms: unknown unit 'ms': use K M G T");
 }
 
 void test_unit_long_text(void)
@@ -238,7 +241,7 @@ void test_unit_long_text(void)
 	CHECK(strstr(err.text, "xxx...: not a number") != NULL); /* the end of the sentence stays */
 	text[0] = '1';
 	CHECK_U64(unit_parse_time(text, sizeof(text), &v, &err), ST_USAGE);
-	CHECK(strstr(err.text, "', use ns us ms s m h") != NULL);
+	CHECK(strstr(err.text, "': use ns us ms s m h") != NULL);
 	CHECK_U64(unit_parse_time(text, sizeof(text), &v, NULL), ST_USAGE);
 }
 

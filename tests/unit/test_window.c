@@ -325,7 +325,7 @@ void test_window_parse_errors(void)
 			printf("  taken: %s\n", wrong[i]);
 	CHECK_U64(spec.first_step, 77);
 	window_parse(&spec, "steps:20-10", &err);
-	CHECK_STR(err.text, "steps:20-10: the last step is not after the first");
+	CHECK_STR(err.text, "steps:20-10: the last step must be after the first");
 }
 
 /* Whatever comes in whatever order: windows never overlap, and no state is invented. */

@@ -178,8 +178,8 @@ static enum status put_event(struct accumulator *f, const struct event *e, struc
 		return ST_OK;
 	if (s->count == EVENTS_MAX)
 		return fail(err, ST_CEILING, NOWHERE,
-			    "--compat hta keeps at most %d GPU events of "
-			    "an input: take some with --steps, --from and --to",
+			    "--compat hta accepts at most %d GPU events per input: select some "
+			    "with --steps, --from and --to",
 			    EVENTS_MAX);
 	TRY(vec_reserve(&s->events, &s->cap, s->count + 1, err));
 	struct hta_event *to = &s->events[s->count];

@@ -196,7 +196,7 @@ static enum status find(struct cupti_lib *lib, const char *asked, struct error *
 	if (take_any(lib, driver ? driver : NEWEST_MAJOR))
 		return ST_OK;
 	return fail(err, ST_ABSENT, NOWHERE,
-		    "no libcupti.so.%u or older is found: install the "
+		    "no libcupti.so.%u or older was found: install the "
 		    "wheel nvidia-cuda-cupti or set --cupti-lib",
 		    driver ? driver : NEWEST_MAJOR);
 }
@@ -268,9 +268,7 @@ enum status cupti_lib_open(struct cupti_lib *lib, const char *asked, struct erro
 			      lib->path);
 	if (status == ST_OK && lib->version(&lib->api_version) != CUPTI_OK)
 		status = fail(err, ST_ABSENT, NOWHERE,
-			      "%s does not work: it needs a driver that is "
-			      "not there, or a newer one",
-			      lib->path);
+			      "%s does not work: the driver is missing or too old", lib->path);
 	if (status == ST_OK) {
 		for (uint32_t kind = 1; kind < CUPTI_KINDS; kind++) {
 			lib->sizes[kind] = stride(lib, kind);

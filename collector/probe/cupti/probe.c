@@ -160,7 +160,7 @@ static enum status cupti_open(const struct config *config, struct error *err)
 {
 	state.config = config;
 	if (!wants_cupti(config))
-		return fail(err, ST_ABSENT, NOWHERE, "nothing of a GPU is asked for");
+		return fail(err, ST_ABSENT, NOWHERE, "no GPU events are requested");
 	return ST_OK;
 }
 

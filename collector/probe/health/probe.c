@@ -64,7 +64,7 @@ static struct {
 static enum status health_open(const struct config *config, struct error *err)
 {
 	if (!config->health)
-		return fail(err, ST_ABSENT, NOWHERE, "health is not asked for");
+		return fail(err, ST_ABSENT, NOWHERE, "health is not requested");
 	state.config = config;
 	return ST_OK;
 }

@@ -454,7 +454,7 @@ static enum status nccl_open(const struct config *config, struct error *err)
 {
 	choice = config->nccl_events;
 	if (choice == NCCL_NO)
-		return fail(err, ST_ABSENT, NOWHERE, "NCCL is not asked for");
+		return fail(err, ST_ABSENT, NOWHERE, "NCCL is not requested");
 	return ST_OK;
 }
 

@@ -77,7 +77,7 @@ static enum status open_archive(struct bundle *b, const char *name, struct error
 		e++;
 	if (e == end)
 		return fail(err, ST_USAGE, NOWHERE,
-			    "a bundle's name ends in .tar.zst, .tar.gz, .tar or .zip");
+			    "the name of a bundle must end in .tar.zst, .tar.gz, .tar or .zip");
 	name = slash ? slash + 1 : name;
 	len = strlen(name);
 	len -= len > strlen(e->text) ? strlen(e->text) : 0;
@@ -167,8 +167,8 @@ static enum status put_stream(struct bundle *b, const char *name, FILE *file, ui
 	for (uint64_t left = size; left; left -= n) {
 		n = fread(block, 1, left < COPY_BYTES ? (size_t)left : COPY_BYTES, file);
 		if (!n)
-			return fail(err, ST_IO, NOWHERE, "the scratch file cannot be read: %s",
-				    ferror(file) ? strerror(errno) : "it is shorter than it was");
+			return fail(err, ST_IO, NOWHERE, "cannot read the temporary file: %s",
+				    ferror(file) ? strerror(errno) : "it became shorter");
 		sha256_put(&sha, block, n);
 		TRY(put_bytes(b, block, n, err));
 	}
@@ -198,7 +198,7 @@ enum status bundle_put_file(struct bundle *b, const char *name, const char *path
 	enum status status;
 
 	if (!file || fstat(fileno(file), &st) != 0)
-		status = fail(err, ST_IO, NOWHERE, "the scratch file cannot be read: %s",
+		status = fail(err, ST_IO, NOWHERE, "cannot read the temporary file: %s",
 			      strerror(errno));
 	else
 		status = put_stream(b, name, file, (uint64_t)st.st_size, err);

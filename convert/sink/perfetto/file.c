@@ -102,8 +102,7 @@ enum status perfetto_word(struct perfetto_file *f, enum perfetto_space space, co
 	if (i < f->word_count)
 		return ST_OK;
 	if (i == PERFETTO_WORDS)
-		return fail(err, ST_CEILING, NOWHERE,
-			    "more words than a Perfetto file has room for");
+		return fail(err, ST_CEILING, NOWHERE, "too many strings for a Perfetto file");
 	f->words[i].text = text;
 	f->words[i].space = space;
 	f->word_count++;

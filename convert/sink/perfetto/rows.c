@@ -430,8 +430,7 @@ static enum status add_row(struct perfetto_rows *r, const struct perfetto_row *w
 
 	*out = row;
 	if (!row || !what->name)
-		return fail(err, ST_CEILING, NOWHERE,
-			    "more rows than a Perfetto file has room for");
+		return fail(err, ST_CEILING, NOWHERE, "too many tracks for a Perfetto file");
 	*row = *what;
 	row->before = r->made;
 	r->made = row;

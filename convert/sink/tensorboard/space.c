@@ -171,7 +171,7 @@ static enum status check_size(struct tb_space *s, uint64_t more, struct error *e
 	if (s->bytes < s->limit_bytes)
 		return ST_OK;
 	return fail(err, ST_CEILING, NOWHERE,
-		    "%.60s: its XSpace would be over 2 GiB, which no reader opens: cut it with "
+		    "%.60s: its XSpace would exceed 2 GiB, which no reader opens: filter with "
 		    "--steps, --from/--to, --kinds or --max-size",
 		    s->host);
 }

@@ -300,7 +300,7 @@ static enum status read_all(struct input *in, uint8_t **out, size_t *len, struct
 	size = input_size(in);
 	if (size > FILE_MOST)
 		return fail(err, ST_CEILING, NOWHERE,
-			    "a dump of over %llu MB: a ring of so many entries is not read",
+			    "a dump of over %llu MB, which is too large to read",
 			    (unsigned long long)(FILE_MOST >> 20));
 	*out = malloc((size_t)size + 1);
 	return *out ? input_read_at(in, 0, *out, (size_t)size, len, err) : fail_memory(err);

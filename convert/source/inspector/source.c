@@ -336,7 +336,7 @@ static enum status inspector_read(struct spool_source *s, struct input *in,
 		status = fault.status != ST_OK
 				 ? fail(err, fault.status, fault.at, "%s", fault.text)
 				 : fail(err, ST_FORMAT, 0,
-					"a file of NCCL's inspector without a collective");
+					"a file of NCCL's inspector without collectives");
 	if (n.damaged)
 		import_lose(&n.to, LOSS_DAMAGED, n.damaged);
 	s->fault = fault;

@@ -389,10 +389,10 @@ static enum status next_short(struct json_scan *s, struct json *out, bool *again
 		TRY(input_peek(s->in, 1, &none, &len, err));
 	}
 	if (empty)
-		return fail(err, ST_FORMAT, at, "empty: there is no JSON in it");
+		return fail(err, ST_FORMAT, at, "empty: it contains no JSON");
 	if (what)
-		return fail(err, ST_TRUNCATED, at, "JSON is cut off inside %s", what);
-	return fail(err, ST_TRUNCATED, at, "JSON is cut off inside an %s, %u deep",
+		return fail(err, ST_TRUNCATED, at, "JSON is truncated inside %s", what);
+	return fail(err, ST_TRUNCATED, at, "JSON is truncated inside an %s at depth %u",
 		    in_object(s) ? "object" : "array", s->depth);
 }
 
@@ -425,9 +425,9 @@ enum status json_next(struct json_scan *s, struct json *out, struct error *err)
 		uint64_t at = s->base_at + (uint64_t)(p - s->base);
 
 		if (*p > ' ' && *p < 0x7f)
-			return fail(err, ST_FORMAT, at, "no valid JSON: '%c' where %s should be",
-				    *p, wanted[s->wanted]);
-		return fail(err, ST_FORMAT, at, "no valid JSON: byte 0x%02x where %s should be", *p,
+			return fail(err, ST_FORMAT, at, "invalid JSON: '%c' instead of %s", *p,
+				    wanted[s->wanted]);
+		return fail(err, ST_FORMAT, at, "invalid JSON: byte 0x%02x instead of %s", *p,
 			    wanted[s->wanted]);
 	}
 	s->at = p;

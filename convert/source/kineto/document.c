@@ -222,7 +222,7 @@ enum status kineto_document_next(struct kineto_document *d, struct error *fault,
 	}
 	if (status == ST_OK && d->found == KINETO_END &&
 	    (!d->has_events || (d->has_elements && !d->has_ph)))
-		return fail(err, ST_FORMAT, 0, "JSON, but no trace: it has no traceEvents");
+		return fail(err, ST_FORMAT, 0, "JSON, but not a trace: it has no traceEvents");
 	if (status == ST_OK || status == ST_MEMORY || !d->has_events)
 		return status;
 	*fault = *err;

@@ -60,7 +60,7 @@ static enum status read_block(const struct input *in, const struct log_block *bl
 	TRY(input_read_at(in, block->offset + LOG_HEADER_BYTES, stored, block->size, &got, err));
 	if (got < block->size)
 		return fail(err, ST_TRUNCATED, block->offset,
-			    "record block is cut off: %zu of %u bytes", LOG_HEADER_BYTES + got,
+			    "record block is truncated: %zu of %u bytes", LOG_HEADER_BYTES + got,
 			    LOG_HEADER_BYTES + block->size);
 	return log_check(block, stored, err);
 }
@@ -87,8 +87,7 @@ enum status log_cursor_load(struct log_cursor *c, const struct input *in,
 			st = fail_memory(err);
 		else if (rc != Z_OK || len != block->raw_size)
 			st = fail(err, ST_FORMAT, block->offset,
-				  "packed block does not inflate to the "
-				  "%u bytes that it says",
+				  "packed block does not inflate to its stated %u bytes",
 				  block->raw_size);
 	}
 	free(stored);
@@ -228,7 +227,7 @@ enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 	TRY(log_cursor_load(c, in, block, &payload, err));
 	if (!layout)
 		return fail(err, ST_FORMAT, block->offset,
-			    "block has layout %u, which did not come", block->layout);
+			    "block has layout %u, which was not defined before", block->layout);
 	c->head.arg_count = layout->arg_count;
 	TRY(begin_decode(c, block, tables, rows, err));
 	if (!log_cursor_refill(c) || sorted)

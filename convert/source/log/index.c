@@ -88,13 +88,13 @@ static void end_walk(struct walk *w, uint64_t at, const struct log_block *trunca
 		return;
 	grouped(left, have);
 	if (truncated)
-		fail(fault, ST_TRUNCATED, at, "record block is cut off: %s of %s bytes", have,
+		fail(fault, ST_TRUNCATED, at, "record block is truncated: %s of %s bytes", have,
 		     grouped(LOG_HEADER_BYTES + (uint64_t)truncated->size, need));
 	else if (left < LOG_HEADER_BYTES)
-		fail(fault, ST_TRUNCATED, at, "block header is cut off: %s of %d bytes", have,
+		fail(fault, ST_TRUNCATED, at, "block header is truncated: %s of %d bytes", have,
 		     LOG_HEADER_BYTES);
 	else
-		fail(fault, ST_FORMAT, at, "no block follows in the last %s bytes", have);
+		fail(fault, ST_FORMAT, at, "the last %s bytes contain no block", have);
 }
 
 /* Finds the next block header at or after w->at; ST_END when there is none. */
@@ -134,8 +134,7 @@ static enum status walk_blocks(struct walk *w, struct error *err)
 			lose(w, 1); /* nobody knows how many records; at least one */
 			if (fault->status == ST_OK)
 				fail(fault, ST_FORMAT, from,
-				     "%s bytes are no block that can be believed, and "
-				     "were passed over",
+				     "%s bytes contain no valid block and were skipped",
 				     grouped(block.offset - from, number));
 		}
 		if (block.size > w->size - block.offset - LOG_HEADER_BYTES) {
@@ -190,9 +189,8 @@ static enum status walk_ring(struct walk *w, struct log_ring *r, struct error *e
 	TRY(log_ring_open(r, ring_read, w->index->in, err));
 	if (w->size < r->consts.size)
 		fail(&w->index->fault, ST_TRUNCATED, w->size,
-		     "the ring is cut off: %llu of "
-		     "%llu bytes",
-		     (unsigned long long)w->size, (unsigned long long)r->consts.size);
+		     "the ring is truncated: %llu of %llu bytes", (unsigned long long)w->size,
+		     (unsigned long long)r->consts.size);
 	while ((st = log_ring_next_table(r, &block, err)) == ST_OK)
 		TRY(take_block(w, &block, err));
 	while (st == ST_END && (st = log_ring_next_events(r, &block, &number, err)) == ST_OK) {

@@ -32,13 +32,13 @@ static enum status import(struct nsys_import *n, struct error *err)
 	TRY(nsys_import_tables(n, err));
 	if (!n->any_table)
 		return fail(err, ST_FORMAT, 0,
-			    "a SQLite database, but no export of Nsight Systems: "
-			    "it has none of its tables of events");
+			    "a SQLite database, but not an export of Nsight Systems: it has none "
+			    "of its event tables");
 	TRY(nsys_meta_names(n, err));
 	TRY(nsys_meta_unread(n, err));
 	if (n->db->is_endless && n->fault.status == ST_OK)
 		fail(&n->fault, ST_FORMAT, NOWHERE,
-		     "a damaged SQLite database: a table of it has no end");
+		     "a damaged SQLite database: one of its tables has no end");
 	trace_provenance(n->to.trace)->epoch_known = n->epoch_ns > 0;
 	return import_provenance(&n->to, "Nsight Systems SQLite", &n->fault, err);
 }

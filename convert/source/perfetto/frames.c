@@ -92,7 +92,7 @@ static enum status pass(struct pftrace_frames *f, uint64_t len, bool *is_there, 
 static enum status cut(const struct pftrace_frames *f, struct error *fault)
 {
 	fail(fault, ST_TRUNCATED, f->in ? f->at - (f->end - f->begin) : NOWHERE,
-	     "a Perfetto trace that is cut off in a packet");
+	     "a Perfetto trace that is truncated in a packet");
 	return ST_END;
 }
 

@@ -120,7 +120,7 @@ static enum status memo_get(struct pickle *p, uint64_t number)
 static enum status refuse(struct pickle *p, const char *name, size_t len)
 {
 	return fail(p->err, ST_FORMAT, pickle_place(p),
-		    "a pickle that wants to run %.*s; nothing of it was run",
+		    "a pickle that would run %.*s; no code was run",
 		    (int)(len < NAME_MOST ? len : NAME_MOST), name);
 }
 
@@ -262,8 +262,8 @@ static enum status refuse_operation(struct pickle *p, uint8_t op)
 		if (rows[i].op == op)
 			name = rows[i].name;
 	return fail(p->err, ST_FORMAT, pickle_place(p) - 1,
-		    "a pickle with %s (0x%02x), which values do not need; nothing was run", name,
-		    op);
+		    "a pickle with %s (0x%02x), which plain values do not need; no code was run",
+		    name, op);
 }
 
 /* A list, and whether its items are given away. */

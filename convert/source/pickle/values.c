@@ -70,8 +70,8 @@ void *pickle_allocate(struct pickle *p, size_t size)
 	void *got = arena_take(&p->arena, size, 0);
 
 	if (!got && arena_is_full(&p->arena, size))
-		fail(p->err, ST_CEILING, pickle_place(p), "a pickle of more than %zu MB of values",
-		     p->arena.ceiling >> 20);
+		fail(p->err, ST_CEILING, pickle_place(p),
+		     "a pickle with more than %zu MB of values", p->arena.ceiling >> 20);
 	else if (!got)
 		fail_memory(p->err);
 	return got;

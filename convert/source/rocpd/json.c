@@ -543,7 +543,7 @@ static enum status rocprof_read(struct spool_source *s, struct input *in, const 
 	if (status == ST_OK)
 		status = next_token(r, &token, err); /* nothing may follow */
 	if (status == ST_OK && !r->is_begun)
-		status = fail(err, ST_FORMAT, 0, "JSON, but none of rocprofv3: it has no " TOP);
+		status = fail(err, ST_FORMAT, 0, "JSON, but not of rocprofv3: it has no " TOP);
 	if (r->is_begun && r->base.fault.status != ST_OK)
 		status = ST_OK;
 	if (status == ST_OK && r->base.unread)

@@ -211,13 +211,12 @@ static enum status import(struct rocpd_database *d, struct error *err)
 	TRY(status);
 	if (!d->any_table)
 		return fail(err, ST_FORMAT, 0,
-			    "a database of rocpd that has none of the tables of versions 3.0.0 to "
-			    "3.0.5");
+			    "a rocpd database with none of the tables of versions 3.0.0 to 3.0.5");
 	if (d->base.unread)
 		import_lose(&d->base.to, LOSS_UNREAD, d->base.unread);
 	if (d->db->is_endless && d->base.fault.status == ST_OK)
 		fail(&d->base.fault, ST_FORMAT, NOWHERE,
-		     "a damaged SQLite database: a table of it has no end");
+		     "a damaged SQLite database: one of its tables has no end");
 	return import_provenance(&d->base.to, "rocpd SQLite", &d->base.fault, err);
 }
 

@@ -112,7 +112,8 @@ static enum status read_space(struct reader *r, struct error *err)
 	if (!all.is_truncated)
 		return ST_OK;
 	fail(&r->source->fault, ST_TRUNCATED, at,
-	     r->planes.len ? "a plane of the XSpace is cut off" : "no plane of an XSpace is whole");
+	     r->planes.len ? "a plane of the XSpace is truncated"
+			   : "the XSpace has no complete plane");
 	return ST_OK;
 }
 

@@ -42,9 +42,8 @@ enum status filter_find_origin(struct filter *filter, char *const *paths, size_t
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(paths[i], "-") == 0)
 			return fail(err, ST_USAGE, NOWHERE,
-				    "--from and --to of several inputs count "
-				    "from the first event of all, and standard input is read only "
-				    "once: give instants");
+				    "--from and --to count from the first event of all inputs, but "
+				    "standard input can be read only once: use absolute times");
 	for (size_t i = 0; i < count && epoch_known; i++)
 		TRY(first_event(paths[i], budget, &begin_ns, &epoch_known, err));
 	filter->has_origin = epoch_known && begin_ns != UINT64_MAX;

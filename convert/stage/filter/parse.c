@@ -41,8 +41,9 @@ static enum status parse_pair(const char *option, const char *text, size_t len, 
 	*is_pair = n < len && text[n] == '-';
 	if (!n || (n < len && !*is_pair) || (*is_pair && digits(text + n + 1, len - n - 1) == 0) ||
 	    (*is_pair && digits(text + n + 1, len - n - 1) != len - n - 1))
-		return fail(err, ST_USAGE, NOWHERE, "--%s %.*s: need a number or two, as in 2-5",
-			    option, (int)(len > 40 ? 40 : len), text);
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--%s %.*s: must be a number or a range such as 2-5", option,
+			    (int)(len > 40 ? 40 : len), text);
 	TRY(unit_parse_count(text, n, first, err));
 	*last = *first;
 	return *is_pair ? unit_parse_count(text + n + 1, len - n - 1, last, err) : ST_OK;
@@ -56,7 +57,7 @@ static enum status take_numbers(struct filter_list *list, const char *option, co
 
 	TRY(parse_pair(option, part, len, &first, &last, &is_pair, err));
 	if (last < first || last >= UINT32_MAX)
-		return fail(err, ST_USAGE, NOWHERE, "--%s %.*s: no such range of numbers", option,
+		return fail(err, ST_USAGE, NOWHERE, "--%s %.*s: not a valid range", option,
 			    (int)(len > 40 ? 40 : len), part);
 	if (list->count == sizeof(list->first) / sizeof(list->first[0]))
 		return fail(err, ST_USAGE, NOWHERE, "--%s: more than %zu parts", option,
@@ -128,10 +129,8 @@ enum status filter_parse(struct filter *filter, struct error *err)
 		if (!is_pair)
 			filter->end_step++;
 		if (filter->end_step <= filter->first_step)
-			return fail(
-				err, ST_USAGE, NOWHERE,
-				"--steps %s: the end comes before the beginning, which leaves none",
-				filter->steps);
+			return fail(err, ST_USAGE, NOWHERE,
+				    "--steps %s: the end is before the beginning", filter->steps);
 		filter->has_steps = true;
 	}
 	bool from_relative = false, to_relative = false;
@@ -144,10 +143,10 @@ enum status filter_parse(struct filter *filter, struct error *err)
 		TRY(parse_time("to", filter->to, &filter->to_ns, &to_relative, err));
 	if (filter->from && filter->to && from_relative != to_relative)
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--from %s --to %s: one is a length of time, the other an instant",
+			    "--from %s --to %s: one is relative and the other absolute",
 			    filter->from, filter->to);
 	if (filter->from_ns >= filter->to_ns)
-		return fail(err, ST_USAGE, NOWHERE, "--from %s --to %s: nothing lies between",
+		return fail(err, ST_USAGE, NOWHERE, "--from %s --to %s: the interval is empty",
 			    filter->from ? filter->from : "0", filter->to);
 	filter->times_relative = from_relative || to_relative;
 	if (filter->ranks)
