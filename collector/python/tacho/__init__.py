@@ -9,15 +9,16 @@
             loss = model(batch)
         tacho.counter("loss", float(loss))
 
-tacho-record makes this package importable; otherwise copy the folder, set PYTHONPATH to where it
-lies, or install the wheel. What is recorded, and when, is configured outside (tacho-record, TACHO_
-variables) or by configure(). Under tacho-record programs of PyTorch, Lightning and JAX get steps
-and phases without any of these calls, unless --no-auto is given; the program's own marks win.
+tacho-record makes this package importable. Otherwise copy the folder and set PYTHONPATH to its
+parent, or install the wheel. What is recorded, and when, is configured outside the program
+(tacho-record, TACHO_ variables) or with configure(). Under tacho-record, programs of PyTorch,
+Lightning and JAX get steps and phases without any of these calls, unless --no-auto is given; marks
+in the program take precedence.
 
-Without the library every function does nothing, and one line on stderr says so; with
-TACHO_ENABLED=0 the library is not looked for. No function raises an exception of its own, and
-exceptions of the user's code pass through. All functions may be called on any thread. Python 3.8
-and later; before that everything does nothing, and one line says so.
+Without the library every function does nothing, and one line on stderr says so. With
+TACHO_ENABLED=0 the library is not searched for. Functions raise no exceptions of their own;
+exceptions of the user's code pass through. All functions may be called on any thread. The package
+needs Python 3.8; on older versions it does nothing, and one line says so.
 """
 import sys
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps and phases of a program that has no marks, from what its framework does.
+"""Detects steps and phases of a program without marks, from the calls of its framework.
 
 The folder hook/ calls on_import() when a framework has been imported; _torch.py, _jax.py and
 _lightning.py then tell the object below what happens.
 
-A step is one turn of the training loop: it begins when the first batch is fetched after an
-optimizer has stepped, or, where no data loader is seen, when the optimizer has stepped. A forward
-pass in evaluation mode before anything was trained shows that the step is none, and that the loader
-is that of a validation.
+A step is one iteration of the training loop. It begins when the first batch is fetched after an
+optimizer step or, without a data loader, right after the optimizer step. A forward pass in
+evaluation mode before any training shows that this is a validation loop, not a step.
 """
 from __future__ import annotations
 
@@ -26,10 +25,10 @@ FRAMEWORKS = ("torch", "jax", "lightning.pytorch.trainer.trainer",
 
 
 class Marks:
-    """Automatic steps and phases of one thread: that of the optimizer, at first the main thread.
+    """Automatic steps and phases of one thread: the optimizer's, at first the main thread.
 
-    Marks of the program win: after its first step() there are no automatic steps; inside its
-    phases, and of the names that it uses, there are no automatic phases.
+    Marks of the program take precedence: after its first step() there are no automatic steps;
+    inside its phases, and for names that it uses, there are no automatic phases.
     """
 
     def __init__(self) -> None:
@@ -56,7 +55,7 @@ class Marks:
     # what the program marks
 
     def leave_steps(self) -> None:
-        """The program makes steps."""
+        """Called when the program marks its own steps."""
         if self._steps:
             self._steps = False
             if self._open:
@@ -116,7 +115,7 @@ class Marks:
         return self._steps and self._is_ours()
 
     def fetch(self, data: int) -> None:
-        """A batch of the data set of this number is about to be fetched."""
+        """Called before a batch of the data set with this number is fetched."""
         if not self._follow():
             return
         if data in self._validation:
@@ -128,7 +127,7 @@ class Marks:
         self._loaded.add(data)
 
     def exhausted(self) -> None:
-        """There was no batch. Some loaders ask for it before they give the last one."""
+        """Called when there was no batch. Some loaders ask for it before they return the last."""
         if not self._follow() or not self._open or self._stepped:
             return
         if self._trained:
@@ -137,7 +136,7 @@ class Marks:
             self._cancel()
 
     def begin_forward(self, training: bool) -> None:
-        """A model is called; end_forward() follows. Calls inside of it are parts of it."""
+        """Called before a model runs; end_forward() follows. Nested calls belong to this one."""
         if not self._is_ours():
             return
         name = ""
@@ -212,7 +211,7 @@ class Marks:
             self._begin_step()
 
     def at_exit(self) -> None:
-        """The step that began after the last one does not exist."""
+        """Discards the step that began after the last one."""
         if self._open and self._steps and not self._trained and self._is_ours():
             self._cancel()
 
@@ -221,7 +220,7 @@ _marks_of: Dict[str, Marks] = {}
 
 
 def marks() -> Marks:
-    """Those of the process."""
+    """Returns the marks of the process."""
     if not _marks_of:
         _marks_of["process"] = Marks()
         _marks.set_automatic(_marks_of["process"])
@@ -233,7 +232,7 @@ _installed: Set[str] = set()
 
 
 def on_import(name: str, module: Any) -> None:
-    """A framework has been imported."""
+    """Called when a framework has been imported."""
     if name in _installed or not available():
         return
     _installed.add(name)
@@ -249,9 +248,9 @@ def on_import(name: str, module: Any) -> None:
 
 
 def automatic(config: Any = None, **options: Any) -> None:
-    """Make steps and phases of what PyTorch, Lightning, DeepSpeed and JAX do, as tacho-record does
-    without being asked: one line, after they have been imported, in a program that is started
-    without it. The options are those of configure().
+    """Detect steps and phases of PyTorch, Lightning, DeepSpeed and JAX, as tacho-record does by
+    default. Call this once after importing them, in a program that runs without tacho-record. The
+    options are those of configure().
     """
     if config is not None or options:
         take("automatic", config, options)

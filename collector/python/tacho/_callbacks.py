@@ -14,7 +14,7 @@ from ._settings import take
 
 
 class Callback:
-    """`config` and `options` are those of configure(), including keys of other profilers."""
+    """`config` and `options` are those of configure(), including other profilers' keys."""
 
     def __init__(self, config: Any = None, watch_collections: bool = True,
                  **options: Any) -> None:
@@ -65,8 +65,8 @@ class JaxCallback(Callback):
     on_training_epoch_end() and on_validation_epoch_start(). A trainer that does not call
     on_training_epoch_start() loses the first step of each further epoch.
 
-    The end of an epoch ends a window, as the guide of periodic windows has it; one of certain steps
-    (start_step and end_step, or window="steps:10-30") goes on in the next epoch.
+    The end of an epoch ends a window, except a window of given steps (start_step and end_step, or
+    window="steps:10-30"), which continues in the next epoch.
     """
 
     def on_training_start(self, *args: Any, **kwargs: Any) -> None:
@@ -90,7 +90,7 @@ class JaxCallback(Callback):
             epoch_end()
 
     def on_validation_epoch_start(self, *args: Any, **kwargs: Any) -> None:
-        """The same; steps of the validation are not recorded as steps of the training."""
+        """Like on_training_epoch_end(); validation steps are not recorded as training steps."""
         lib.step_cancel()
         if not _window_is_of_steps():
             validation_begin()
@@ -127,8 +127,8 @@ class _HuggingFaceHooks(Callback):
 def HuggingFaceCallback(config: Any = None, watch_collections: bool = True,  # noqa: N802
                         **options: Any) -> Any:
     """A callback for the Trainer of `transformers`:
-    Trainer(callbacks=[tacho.HuggingFaceCallback(window="steps:10-20")]). Under tacho-record none is
-    needed.
+    Trainer(callbacks=[tacho.HuggingFaceCallback(window="steps:10-20")]). It is not needed
+    under tacho-record.
     """
     base = getattr(sys.modules.get("transformers"), "TrainerCallback", object)
     made = type("HuggingFaceCallback", (_HuggingFaceHooks, base), {"__module__": "tacho"})

@@ -58,7 +58,7 @@ def is_forbidden() -> bool:
 
 
 def is_in_process() -> bool:
-    """tacho-record has brought the library, or the program is linked with it."""
+    """Whether tacho-record loaded the library, or the program is linked with it."""
     return hasattr(ctypes.CDLL(None), "tacho_step")
 
 
@@ -85,7 +85,7 @@ class _Calls:
         return self._found is not None
 
     def load(self) -> bool:
-        """Whether there is a library, which is loaded if it was not."""
+        """Loads the library if needed; returns whether there is one."""
         if self._found is None:
             from ._settings import take_variable_file  # it needs this module
             take_variable_file()
@@ -163,7 +163,7 @@ def id_of(name: str) -> int:
 
 
 def available() -> bool:
-    """Whether there is a library to record with, and TACHO_ENABLED does not forbid it."""
+    """Whether the library is available and TACHO_ENABLED is not 0."""
     return bool(lib.load())
 
 

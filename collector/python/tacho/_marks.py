@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps, phases, ranges and what else tacho.h has."""
+"""Steps, phases, ranges and the other functions of tacho.h."""
 from __future__ import annotations
 
 import ctypes
@@ -138,7 +138,7 @@ def phase(name: str) -> _Phase:
 
 
 def range(name: str) -> _Range:  # noqa: A001  the word of tacho.h and of NVTX
-    """`with range("attention"):` or `@range("attention")`; an interval that is no phase."""
+    """`with range("attention"):` or `@range("attention")`; an interval that is not a phase."""
     found = _ranges.get(name)
     if found is None:
         found = _ranges[name] = _Range(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for the package under Python 2.7 to 3.7: every name is there and does nothing."""
+"""Replaces the package under Python 2.7 to 3.7: every name exists and does nothing."""
 import sys
 
 OFF, ARMED, RECORDING = 0, 1, 2

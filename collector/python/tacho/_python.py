@@ -61,8 +61,8 @@ class _Tracer:
     """Records calls of Python functions as ranges while a window is open.
 
     It follows the window at each step. Python 3.12 and later: sys.monitoring, on all threads.
-    Before: sys.setprofile, on the thread that makes the steps and on threads that start later. A
-    profiler that is active already is not replaced.
+    Earlier versions: sys.setprofile, on the step thread and on threads that start later. It does not
+    replace an active profiler.
     """
 
     NAMES_MAX = 1 << 16

@@ -14,7 +14,7 @@ _SECTIONS = ("profiling", "tacho")  # other sections of a file are those of othe
 
 
 class _Unreadable(Exception):
-    """What is wrong with a configuration."""
+    """The error in a configuration."""
 
 
 def _read_file(path: Any) -> Any:
@@ -161,11 +161,11 @@ def take_variable_file() -> None:
 
 
 def configure(config: Any = None, **options: Any) -> bool:
-    """Options as of tacho-record: from a JSON or YAML file, a mapping or a dataclass, and by
+    """Set options of tacho-record, from a JSON or YAML file, a mapping or a dataclass, and by
     keyword: configure(window="steps:10-20", out="logs").
 
-    Call it before any other function. Returns False, changes nothing, and prints why, when the
-    library is loaded already, as it is under tacho-record, when no option of these names exists,
-    or when the file cannot be read; in the last case nothing is recorded.
+    Call it before any other function. It returns False, changes nothing and prints why if the
+    library is already loaded (as under tacho-record), if an option does not exist, or if the
+    file cannot be read; in the last case nothing is recorded.
     """
     return take("configure", config, options)

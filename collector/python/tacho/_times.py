@@ -54,8 +54,8 @@ class _Times(threading.local):
 
 
 class TrainingProfiler:
-    """Adds up times of named operations, in a window or not; prints them, and logs them to Weights
-    & Biases where a run is initialised. In a window each operation is also a range of the log.
+    """Adds up times of named operations, inside and outside windows; prints them, and logs them to
+    Weights & Biases if a run is initialized. Inside a window each operation is also a range.
 
     It does nothing without the library, with TACHO_ENABLED=0, or when `enabled` is false.
     """
@@ -130,7 +130,7 @@ _profiler = TrainingProfiler()
 
 
 def get_profiler() -> TrainingProfiler:
-    """The profiler of the process, which the functions below use."""
+    """Returns the profiler of the process, which the functions below use."""
     return _profiler
 
 
@@ -184,7 +184,7 @@ def profile_jax_loss_fn(function: _F, name: str = "loss_fn_computation", wait: b
 
 
 def profile_make_step(function: _F, name: str = "make_step_total", wait: bool = True) -> _F:
-    """The same for a complete step."""
+    """Like profile_jax_loss_fn(), for a complete step."""
     return _timed(function, name, _when_ready if wait else _as_it_is)
 
 
@@ -224,5 +224,5 @@ class _Loader:
 
 
 def profile_data_loader(loader: Iterable[Any], name: str = "data_batch_production") -> Any:
-    """Wrap a loader: waiting for a batch is a phase, and is timed. It can be iterated again."""
+    """Wrap a loader: waiting for a batch becomes a timed phase. The loader can be reused."""
     return loader if is_forbidden() else _Loader(loader, name)

@@ -13,7 +13,7 @@ _handles: Dict[int, List[Any]] = {}
 def watch(model: Any, on: bool = True) -> Any:
     """Record each call of each module of a PyTorch model as a range, with the module's name in the
     model ("encoder.layers.0.attention") or, for the model itself, that of its class. Returns the
-    model. With on=False the hooks are taken away.
+    model. With on=False the hooks are removed.
     """
     for handle in _handles.pop(id(model), ()):
         handle.remove()

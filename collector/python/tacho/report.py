@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of tacho-analyze as tables of Python: lists of dictionaries, or frames.
+"""Reports of tacho-analyze as Python tables: lists of dictionaries, or frames.
 
     import tacho.report
 
@@ -7,8 +7,8 @@
     slowest = max(tables["kernels"], key=lambda row: row["total_ns"])
     frame = tacho.report.frame(tables["kernels"])      # of pandas, or of Arrow
 
-Columns are those of `tacho-analyze --schema`; analyze/DEFINITIONS.md says what each figure is. The
-trace is read by tacho-analyze as a process of its own, so this module needs nothing but Python.
+`tacho-analyze --schema` lists the columns, and analyze/DEFINITIONS.md defines each figure. The module
+runs tacho-analyze as a separate process, so it needs only Python.
 """
 import json
 import os
@@ -24,7 +24,7 @@ _SLOWER, _DAMAGED = 3, 4  # exit codes with which there is a report all the same
 
 
 class ReportError(Exception):
-    """tacho-analyze could not make the report; `status` is its exit code."""
+    """tacho-analyze failed; `status` is its exit code."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class ReportError(Exception):
 
 
 def _tool() -> str:
-    """TACHO_ANALYZE, beside the package as in the wheel and in a build, or on the PATH."""
+    """The path of tacho-analyze: TACHO_ANALYZE, next to the package (wheel, build), or on PATH."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for path in (os.environ.get("TACHO_ANALYZE"), os.path.join(here, "tacho.libs", "tacho-analyze"),
                  os.path.join(here, "tacho-analyze"), os.path.join(here, "../../bin/tacho-analyze"),
@@ -43,12 +43,12 @@ def _tool() -> str:
 
 
 def read(*inputs: str, reports: str = "summary", **options: Any) -> Dict[str, Any]:
-    """What `tacho-analyze --format json` prints, parsed.
+    """Return the parsed output of `tacho-analyze --format json`.
 
-    inputs: traces or folders. reports: names with commas between. options: those of the command
-    line with underscores for dashes; True for one that takes no value (what_if="data=0",
-    steps="10-20", per_step=True, diff=True). Damage in a trace is a warning, all else that is wrong
-    a ReportError.
+    inputs: traces or folders. reports: comma-separated names. options: those of the command line,
+    with underscores for dashes, and True for options without a value (what_if="data=0",
+    steps="10-20", per_step=True, diff=True). Damage in a trace gives a warning, any other error a
+    ReportError.
     """
     words: List[str] = []
     for name, value in options.items():
@@ -95,12 +95,12 @@ def _flatten(into: Dict[str, List[Row]], name: str, value: Any, above: Row) -> N
 
 
 def tables(*inputs: str, reports: str = "summary", **options: Any) -> Dict[str, List[Row]]:
-    """Each table of read() as a list of rows, by its name.
+    """Return each table of read() as a list of rows, by its name.
 
-    A table below a rank has the rank's keys as columns (rank, host, pid), one below a GPU, a step or
-    a memory theirs besides; below all but a rank its name begins with that of the table above:
-    steps_gpus. A table of the whole job that has the name of one of a rank is job_NAME. What is one
-    object in JSON is a table of one row, and single figures of the job are the row of "job".
+    A table below a rank has the rank's keys as columns (rank, host, pid). A table below a GPU, step
+    or memory also has the keys of these, and its name begins with that of the table above:
+    steps_gpus. A table of the whole job is called job_NAME if a rank has a table NAME. A single
+    object in JSON becomes a table of one row; single figures of the job are the row of "job".
     """
     found: Dict[str, List[Row]] = {}
     whole = read(*inputs, reports=reports, **options)
@@ -114,9 +114,10 @@ def tables(*inputs: str, reports: str = "summary", **options: Any) -> Dict[str, 
 
 
 def frame(rows: List[Row], columns: Optional[List[str]] = None) -> Any:
-    """A pandas.DataFrame of the rows, or without pandas a pyarrow.Table; ImportError with neither.
+    """Return the rows as a pandas.DataFrame or, without pandas, as a pyarrow.Table. Raise
+    ImportError without both.
 
-    columns: which, in which order; without it all, as they come.
+    columns: the columns and their order (default: all).
     """
     names = columns or list(dict.fromkeys(key for row in rows for key in row))
     try:
