@@ -114,12 +114,12 @@ enum status runs_find(struct runs *out, const struct engine_result *r, struct er
 }
 
 #define RUN_COLUMNS(X)                                                                             \
-	X(RUN_NUMBER, "run", "run", U64, KEY, "in the order of their begin, from 1")               \
+	X(RUN_NUMBER, "run", "run", U64, KEY, "number of the run, from 1, in order of time")       \
 	X(RUN_BEGIN, "begin_ns", NULL, U64, MAX, "since the Unix epoch")                           \
-	X(RUN_ID, "run_id", "id", TEXT, MAX, "what tells it from others; null: its times do")      \
-	X(RUN_INPUTS, "inputs", "inputs", U64, SUM, "how many are of it")                          \
-	X(RUN_PATH, "path", "first input", TEXT, MAX, "that begins first")                         \
-	X(RUN_ANALYSED, "analysed", "analysed", BOOL, MAX, "all other tables are of it")
+	X(RUN_ID, "run_id", "id", TEXT, MAX, "identifies the run; null: identified by its times")  \
+	X(RUN_INPUTS, "inputs", "inputs", U64, SUM, "inputs of this run")                          \
+	X(RUN_PATH, "path", "first input", TEXT, MAX, "the input that begins first")               \
+	X(RUN_ANALYSED, "analysed", "analysed", BOOL, MAX, "all other tables describe this run")
 TABLE(runs, RUN_COLUMNS, .null_texts = "run_id", .is_seldom = true);
 
 enum status runs_put(const struct runs *r, size_t number, struct tables *tables, struct error *err)

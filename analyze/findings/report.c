@@ -29,21 +29,22 @@ enum {
 };
 #define FINDING_COLUMNS(X)                                                                         \
 	X(FINDING_PLACE, "place", NULL, U64, KEY, "1: the largest saving")                         \
-	X(FINDING_RULE, "rule", "rule", TEXT, KEY, "what was looked for; see --explain RULE")      \
+	X(FINDING_RULE, "rule", "rule", TEXT, KEY, "name of the rule; see --explain RULE")         \
 	X(FINDING_ABOUT, "about", "about", TEXT, MAX, "the rule in a few words")                   \
 	X(FINDING_SAVING_NS_PER_STEP, "saving_ns_per_step", "saving", U64, MAX,                    \
-	  "by the replay, this alone; without one the most; 0: no time, but memory")               \
+	  "saving of this finding alone, by replay; without a replay the upper bound; 0: saves "   \
+	  "memory, not time")                                                                      \
 	X(FINDING_MOST_NS_PER_STEP, "most_ns_per_step", "time", U64, MAX,                          \
-	  "what it is about: an upper bound of what is saved, as long as nothing else moves")      \
-	X(FINDING_REPLAYED, "is_replayed", NULL, BOOL, MAX, "the saving is the replay's")          \
-	X(FINDING_EDITS, "edits", NULL, TEXT, MAX, "as in --what-if; null: it is no edit")         \
+	  "time of the finding: an upper bound of the saving")                                     \
+	X(FINDING_REPLAYED, "is_replayed", NULL, BOOL, MAX, "the saving comes from a replay")      \
+	X(FINDING_EDITS, "edits", NULL, TEXT, MAX, "edits as in --what-if; null: none")            \
 	X(FINDING_SHARE_OF_STEP, "share_of_step", "%", F64, DERIVED,                               \
 	  "saving / mean wall of a step", .of = "step")                                            \
 	X(FINDING_EVIDENCE, "evidence", "evidence", TEXT, MAX, "what was seen")                    \
 	X(FINDING_ADVICE, "advice", "advice", TEXT, MAX, "what to change")                         \
-	X(FINDING_BEHIND, "behind", NULL, WORDS, MAX, "keys of the figures that it rests on")      \
+	X(FINDING_BEHIND, "behind", NULL, WORDS, MAX, "keys of the figures used")                  \
 	X(FINDING_WHERE, "where", "where", TEXT, MAX,                                              \
-	  "its places in the model with most of the time; empty: none is known")                   \
+	  "places in the model with most of the time; empty: unknown")                             \
 	X(FINDING_BRIEF, "brief", NULL, TEXT, DERIVED, "the evidence in a few words")
 static TABLE(findings, FINDING_COLUMNS, .null_texts = "edits", .is_finished = true);
 

@@ -34,13 +34,12 @@ enum status found_replay(const struct facts *f, struct found *all, size_t count,
 
 #define TOGETHER_COLUMNS(X)                                                                        \
 	X(TOGETHER_OF, "of", NULL, TEXT, KEY, "the run")                                           \
-	X(TOGETHER_PLACES, "places", NULL, TEXT, MAX, "of these findings: 1, 2 and 3")             \
+	X(TOGETHER_PLACES, "places", NULL, TEXT, MAX, "the findings, such as 1, 2 and 3")          \
 	X(TOGETHER_EDITS, "edits", NULL, TEXT, MAX, "as in --what-if")                             \
-	X(TOGETHER_BASELINE, "baseline_step_ns", NULL, U64, MAX,                                   \
-	  "the median step that is replayed")                                                      \
+	X(TOGETHER_BASELINE, "baseline_step_ns", NULL, U64, MAX, "median of the replayed steps")   \
 	X(TOGETHER_STEP, "step_ns", NULL, U64, MAX, "the median step with all of these edits")     \
 	X(TOGETHER_NEXT, "next", NULL, TEXT, MAX,                                                  \
-	  "the family that would save most then; null: none saves 1 %")
+	  "the family that would then save most; null: none saves 1 %")
 TABLE(together, TOGETHER_COLUMNS, .nest = NEST_OBJECT, .null_texts = "next", .is_finished = true);
 enum { TOGETHER_MOST = 3 };
 

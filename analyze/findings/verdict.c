@@ -13,11 +13,11 @@
 	X(VERDICT_OF, "of", NULL, TEXT, KEY, "the run")                                            \
 	X(VERDICT_BOUND, "bound", "bound by", TEXT, MAX,                                           \
 	  "INPUT, HOST, SYNC, COMPILE, COMM, COPY, COMPUTE, UNBALANCED, NO GPU, or NO VERDICT")    \
-	X(VERDICT_NS, "ns_per_step", NULL, U64, MAX, "of the family that bounds it")               \
-	X(VERDICT_SHARE, "share", "%", F64, DERIVED, "that family's part of the window",           \
+	X(VERDICT_NS, "ns_per_step", NULL, U64, MAX, "time of the family that bounds the run")     \
+	X(VERDICT_SHARE, "share", "%", F64, DERIVED, "share of that family in the window",         \
 	  .of = "window")                                                                          \
-	X(VERDICT_SENTENCE, "sentence", "sentence", TEXT, MAX, "with its two figures")             \
-	X(VERDICT_MORE, "more", NULL, TEXT, MAX, "the next; null: nothing")                        \
+	X(VERDICT_SENTENCE, "sentence", "sentence", TEXT, MAX, "the verdict as a sentence")        \
+	X(VERDICT_MORE, "more", NULL, TEXT, MAX, "sentence about the next family; null: none")     \
 	X(VERDICT_ALSO, "also", NULL, TEXT, MAX,                                                   \
 	  "a family that would save nearly as much; null: none")
 TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also",
@@ -28,9 +28,9 @@ TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also",
 #define FAMILY_COLUMNS(X)                                                                          \
 	X(FAMILY_WORD, "family", NULL, TEXT, KEY, "as in bound")                                   \
 	X(FAMILY_MOST, "most_ns", NULL, U64, MAX,                                                  \
-	  "of a step; of COMPUTE a third of its time: what would be saved at most")                \
-	X(FAMILY_SAVES, "saves_ns", NULL, U64, MAX, "that, but no more than the replay says")      \
-	X(FAMILY_EDITS, "edits", NULL, TEXT, MAX, "as in --what-if; empty: it is not replayed")
+	  "upper bound of the saving per step; for COMPUTE a third of its time")                   \
+	X(FAMILY_SAVES, "saves_ns", NULL, U64, MAX, "the same, limited by the replay")             \
+	X(FAMILY_EDITS, "edits", NULL, TEXT, MAX, "edits as in --what-if; empty: not replayed")
 TABLE(families, FAMILY_COLUMNS, .by = "saves_ns", .is_finished = true, .is_seldom = true);
 
 static enum status put_families(const struct facts *f, const struct savings *s, struct error *err)

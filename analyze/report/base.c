@@ -9,13 +9,14 @@
 
 #define INPUT_COLUMNS(X)                                                                           \
 	X(INPUT_PATH, "path", "input", TEXT, KEY, "as given")                                      \
-	X(INPUT_FORMAT, "format", "format", TEXT, MAX, "what the input is")                        \
-	X(INPUT_EVENTS, "events", "events", U64, SUM, "events that it holds")                      \
-	X(INPUT_WHOLE, "whole", "whole", BOOL, MIN, "whether it says that it was closed properly") \
+	X(INPUT_FORMAT, "format", "format", TEXT, MAX, "format of the input")                      \
+	X(INPUT_EVENTS, "events", "events", U64, SUM, "events in the input")                       \
+	X(INPUT_WHOLE, "whole", "whole", BOOL, MIN,                                                \
+	  "the input states that it was closed properly")                                          \
 	X(INPUT_UNREAD, "unread_bytes", "unread bytes", U64, SUM,                                  \
-	  "bytes after the last whole block or event")                                             \
+	  "bytes after the last complete block or event")                                          \
 	X(INPUT_SYNTHETIC, "synthetic", NULL, BOOL, MAX, "made by a generator")                    \
-	X(INPUT_ERROR, "error", NULL, TEXT, MAX, "why it could not be read to its end")
+	X(INPUT_ERROR, "error", NULL, TEXT, MAX, "why the input could not be read completely")
 static TABLE(inputs, INPUT_COLUMNS, .null_texts = "format error");
 
 #define OF_RANK_COLUMNS(X)                                                                         \
@@ -24,12 +25,13 @@ static TABLE(inputs, INPUT_COLUMNS, .null_texts = "format error");
 	X(RANK_SPAN, "span_ns", "span", U64, SUM,                                                  \
 	  "its windows added up: from the first host or GPU event, or the window's opening, to "   \
 	  "the last step's end, the last GPU event, or the window's closing")                      \
-	X(RANK_EVENTS, "events", "events", U64, SUM, "events read, after the cuts")                \
-	X(RANK_STEPS, "step_count", "steps", U64, SUM, "steps, whole or not")                      \
+	X(RANK_EVENTS, "events", "events", U64, SUM, "events read, after filtering")               \
+	X(RANK_STEPS, "step_count", "steps", U64, SUM, "steps, complete or not")                   \
 	X(RANK_COUNTED, "complete_steps", "complete", U64, SUM,                                    \
-	  "steps that shares and means are taken of")                                              \
+	  "complete steps, from which shares and means are computed")                              \
 	X(RANK_WALL, "complete_wall_ns", "their wall", U64, SUM, "wall time of those steps")       \
-	X(RANK_RUN, "run_id", NULL, TEXT, MAX, "tells runs in one folder apart; null: not recorded")
+	X(RANK_RUN, "run_id", NULL, TEXT, MAX,                                                     \
+	  "distinguishes runs in one folder; null: not recorded")
 enum { OF_RANK_COLUMNS(COLUMN_PLACE) };
 const struct table_type table_ranks = {
 	.name = "ranks",
@@ -40,9 +42,11 @@ const struct table_type table_ranks = {
 #define WINDOW_COLUMNS(X)                                                                          \
 	X(WINDOW_BEGIN = RANK_KEYS, "begin_ns", "begin", U64, KEY, "since the Unix epoch")         \
 	X(WINDOW_END, "end_ns", "end", U64, KEY, "since the Unix epoch")                           \
-	X(WINDOW_SPEC, "spec", "asked for", TEXT, MAX, "what was asked for")                       \
-	X(WINDOW_OWN, "own_ns", "own cost", U64, SUM, "time that the collector took in it")        \
-	X(WINDOW_CUT, "cut_short", "cut short", BOOL, MAX, "ended before what was asked for")
+	X(WINDOW_SPEC, "spec", "asked for", TEXT, MAX, "as requested")                             \
+	X(WINDOW_OWN, "own_ns", "own cost", U64, SUM,                                              \
+	  "time that the collector used in the window")                                            \
+	X(WINDOW_CUT, "cut_short", "cut short", BOOL, MAX,                                         \
+	  "the window ended earlier than requested")
 static RANK_TABLE(windows, &table_ranks, WINDOW_COLUMNS, .null_texts = "spec");
 
 #define LOSS_COLUMNS(X)                                                                            \
@@ -52,21 +56,20 @@ static RANK_TABLE(losses, &table_ranks, LOSS_COLUMNS, .nest = NEST_MAP);
 
 #define TRUST_COLUMNS(X)                                                                           \
 	X(TRUST_SAMPLED = RANK_KEYS, "sampled", "sampled", BOOL, DERIVED,                          \
-	  "under 1 % of the correlation ids are there: idle time is not to be trusted")            \
+	  "under 1 % of the correlation ids are present: idle time is not reliable")               \
 	X(TRUST_DENSITY, "id_density", "id density", F64, DERIVED,                                 \
 	  "distinct correlation ids / range of ids")                                               \
 	X(TRUST_GPU_EVENTS, "gpu_events", "GPU events", U64, SUM, "kernels, copies, graphs")       \
 	X(TRUST_WITH_LAUNCH, "with_launch", "with launch", U64, SUM,                               \
-	  "of those, whose launch is there")                                                       \
+	  "GPU events with a launch in the input")                                                 \
 	X(TRUST_LAUNCHES, "launches", "launches", U64, SUM, "calls that launch GPU work")          \
 	X(TRUST_WITHOUT_EVENT, "without_gpu_event", "without GPU event", U64, SUM,                 \
-	  "of those, whose GPU work is not there")                                                 \
+	  "launches without a GPU event in the input")                                             \
 	X(TRUST_FELL_OUT, "fell_out", NULL, U64, SUM,                                              \
-	  "calls that were forgotten before any GPU work of theirs came")                          \
-	X(TRUST_COUNTS_LOSSES, "counts_losses", NULL, BOOL, MIN,                                   \
-	  "the source counts what it loses")                                                       \
+	  "calls that were dropped before their GPU work came")                                    \
+	X(TRUST_COUNTS_LOSSES, "counts_losses", NULL, BOOL, MIN, "the input counts lost records")  \
 	X(TRUST_OWN_COST, "own_cost_known", NULL, BOOL, MIN,                                       \
-	  "the source says what recording cost")                                                   \
+	  "the input states the cost of recording")                                                \
 	X(TRUST_IDS, "ids", NULL, U64, SUM, "distinct correlation ids")                            \
 	X(TRUST_ID_RANGE, "id_range", NULL, U64, SUM, "highest id - lowest id + 1")
 static RANK_TABLE(trust, &table_ranks, TRUST_COLUMNS, .nest = NEST_OBJECT);

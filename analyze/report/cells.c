@@ -10,9 +10,9 @@
 	X(CELL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \
 	  "the device's number in its process")                                                    \
 	X(CELL_STEP, "step", "step", U64, KEY,                                                     \
-	  "of the launch; null: outside any, unknown, or summed over steps")                       \
+	  "step of the launch; null: outside any step, unknown, or summed over steps")             \
 	X(CELL_PHASE, "phase", "phase", TEXT, KEY,                                                 \
-	  "of the launch; before_window and unattributed: the launch is not there")                \
+	  "phase of the launch; before_window and unattributed: the launch is missing")            \
 	X(CELL_FIRST_NS, "compute_ns", "compute", U64, SUM, "owned by work of this cell")          \
 	X(CELL_EXPOSED_COMM, "exposed_comm_ns", "exposed comm", U64, SUM,                          \
 	  "owned by work of this cell")                                                            \

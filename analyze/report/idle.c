@@ -12,15 +12,15 @@
 	X(IDLE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \
 	  "the device's number in its process")                                                    \
 	X(IDLE_CAUSE, "cause", "cause", TEXT, KEY,                                                 \
-	  "why nothing ran; host:PHASE: what the host did")                                        \
+	  "why nothing ran; host:PHASE: what the host did meanwhile")                              \
 	X(IDLE_THREAD, "thread", "thread", TEXT, KEY,                                              \
-	  "whose doing it was: of the launch, of the call, or the step thread")                    \
+	  "thread that caused it: that of the launch, of the call, or the step thread")            \
 	X(IDLE_TID, "tid", NULL, U64, KEY, "its id")                                               \
 	X(IDLE_RANGE, "range", "in", TEXT, KEY,                                                    \
-	  "its innermost op or annotation around most of it; of a launch: around the call")        \
+	  "innermost operator or annotation around most of it; for a launch: around the call")     \
 	X(IDLE_PYTHON, "python", "Python frame", TEXT, KEY,                                        \
-	  "its innermost Python function around most of it; of a launch: around the call")         \
-	X(IDLE_CALL, "call", "call", TEXT, KEY, "the call or record that is the cause")            \
+	  "innermost Python function around most of it; for a launch: around the call")            \
+	X(IDLE_CALL, "call", "call", TEXT, KEY, "call or record that caused it")                   \
 	X(IDLE_NS, "ns", "not busy", U64, SUM, "of lead, idle and tail")                           \
 	X(IDLE_COUNT, "count", "times", U64, SUM, "idle segments")                                 \
 	X(IDLE_LONGEST, "longest_ns", "longest", U64, MAX, "the longest of them")                  \

@@ -6,11 +6,11 @@
 
 #define KERNEL_COLUMNS(X)                                                                          \
 	X(KERNEL_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "as in the file")                      \
-	X(KERNEL_SHORT, "short", "kernel", TEXT, DERIVED, "the name for people")                   \
+	X(KERNEL_SHORT, "short", "kernel", TEXT, DERIVED, "readable name")                         \
 	X(KERNEL_CLASS, "class", "class", TEXT, MAX,                                               \
-	  "compute, comm, or graph: a whole graph launch whose kernels are unseen")                \
+	  "compute, comm, or graph: a graph launch recorded as a whole")                           \
 	X(KERNEL_COUNT, "count", "calls", U64, SUM, "kernels that began")                          \
-	X(KERNEL_TOTAL, "total_ns", "total", U64, SUM, "their time, overlaps counted twice")       \
+	X(KERNEL_TOTAL, "total_ns", "total", U64, SUM, "total time, overlaps counted twice")       \
 	X(KERNEL_PCT, "pct", "%", F64, DERIVED, "share of the sum of kernel time",                 \
 	  .of = "kernel time")                                                                     \
 	X(KERNEL_MIN, "min_ns", "min", U64, MIN, "the shortest")                                   \

@@ -22,20 +22,21 @@
 	X(CALL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \
 	  "the device's number in its process")                                                    \
 	X(CALL_NAME, "call", "call", TEXT, KEY, "the call that launches")                          \
-	X(CALL_COUNT, "count", "calls", U64, SUM, "of which work came")                            \
+	X(CALL_COUNT, "count", "calls", U64, SUM, "launches with GPU work")                        \
 	X(CALL_EVENTS, "gpu_events", "GPU events", U64, SUM, "kernels, copies, nodes of graphs")   \
-	X(CALL_API, "api_ns", "in calls", U64, SUM, "length of the calls")                         \
+	X(CALL_API, "api_ns", "in calls", U64, SUM, "total duration of the calls")                 \
 	X(CALL_API_MEDIAN, "api_median_ns", "median", U64, DERIVED, "of a call, within 1 %")       \
 	X(CALL_API_MAX, "api_max_ns", "longest", U64, MAX, "call")                                 \
 	X(CALL_QUEUE, "queue_ns", "in queue", U64, SUM,                                            \
-	  "from the end of a call to the begin of its first work, 0 if that begins sooner")        \
+	  "from the end of a call to the begin of its first work; 0 if the work begins earlier")   \
 	X(CALL_QUEUE_MEDIAN, "queue_median_ns", "median", U64, DERIVED, "of a launch, within 1 %") \
 	X(CALL_QUEUE_MAX, "queue_max_ns", "longest", U64, MAX, "in queue")                         \
-	X(CALL_GPU, "gpu_ns", "on GPU", U64, SUM, "length of the work, overlaps twice")            \
+	X(CALL_GPU, "gpu_ns", "on GPU", U64, SUM,                                                  \
+	  "total duration of the work, overlaps counted twice")                                    \
 	X(CALL_SHORT, "short", "short", U64, SUM,                                                  \
-	  "events that are shorter than the call that launched them alone")                        \
+	  "events shorter than the call that launched only them")                                  \
 	X(CALL_WAITED, "waited", "GPU waited", U64, SUM,                                           \
-	  "launches that began when the GPU was idle, and whose work ended that")                  \
+	  "launches that began while the GPU was idle, and whose work ended the idle time")        \
 	X(CALL_API_HIST, "api_hist", NULL, HIST, HIST, "of calls")                                 \
 	X(CALL_QUEUE_HIST, "queue_hist", NULL, HIST, HIST, "of launches")
 static RANK_TABLE(launches, &table_ranks, CALL_COLUMNS, .by = "api_ns");
@@ -43,23 +44,23 @@ static RANK_TABLE(launches, &table_ranks, CALL_COLUMNS, .by = "api_ns");
 #define QUEUE_COLUMNS(X)                                                                           \
 	X(QUEUE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                     \
 	  "the device's number in its process")                                                    \
-	X(QUEUE_LAUNCHES, "launches", "launches", U64, SUM, "calls of which work came")            \
-	X(QUEUE_EVENTS, "gpu_events", "GPU events", U64, SUM, "that have a launch")                \
+	X(QUEUE_LAUNCHES, "launches", "launches", U64, SUM, "calls with GPU work")                 \
+	X(QUEUE_EVENTS, "gpu_events", "GPU events", U64, SUM, "GPU events with a launch")          \
 	X(QUEUE_GRAPHS, "graph_launches", "graphs", U64, SUM, "launches of CUDA graphs")           \
-	X(QUEUE_GRAPH_EVENTS, "graph_events", NULL, U64, SUM, "work that came of those")           \
+	X(QUEUE_GRAPH_EVENTS, "graph_events", NULL, U64, SUM, "GPU work of these launches")        \
 	X(QUEUE_SHORT, "short", "short", U64, SUM,                                                 \
-	  "events that are shorter than the call that launched them alone")                        \
+	  "events shorter than the call that launched only them")                                  \
 	X(QUEUE_WAITED, "waited", "GPU waited", U64, SUM,                                          \
-	  "launches that began when the GPU was idle, and whose work ended that")                  \
+	  "launches that began while the GPU was idle, and whose work ended the idle time")        \
 	X(QUEUE_BOUND, "launch_bound_pct", "%", F64, DERIVED, "waited / launches",                 \
 	  .of = "launches")                                                                        \
 	X(QUEUE_QUEUED, "queued_ns", NULL, U64, SUM,                                               \
 	  "from the begin of a call to the begin of its first work, over all launches")            \
 	X(QUEUE_WINDOW, "window_ns", NULL, U64, SUM, "lead, span and tail")                        \
 	X(QUEUE_MEAN, "queue_mean", "mean queue", F64, DERIVED,                                    \
-	  "launches that wait, over the window: queued / window")                                  \
+	  "mean number of waiting launches: queued / window")                                      \
 	X(QUEUE_MAX, "queue_max", "longest queue", U64, MAX,                                       \
-	  "launches that wait at once: call begun, work not")
+	  "greatest number of waiting launches (call begun, work not begun)")
 static RANK_TABLE(launch_queues, &table_ranks, QUEUE_COLUMNS);
 
 enum { BEGINS = 1 << 16 /* launches that wait at once, at most */, FIRSTS = 1 << 16 };

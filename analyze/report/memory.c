@@ -20,16 +20,17 @@ enum { LEAK_STEPS = 20, GAUGES_MAX = 4096 };
 
 #define MEMORY_COLUMNS(X)                                                                          \
 	X(MEM_ABSOLUTE = MEM_WHAT + 1, "absolute", NULL, BOOL, MIN,                                \
-	  "false: counted from the begin of the window; what was there before is not in it")       \
-	X(MEM_SAMPLES, "samples", "samples", U64, SUM, "levels that were seen")                    \
+	  "false: counted from the begin of the window, without earlier allocations")              \
+	X(MEM_SAMPLES, "samples", "samples", U64, SUM, "number of levels seen")                    \
 	X(MEM_PEAK, "peak_bytes", "peak bytes", U64, MAX, "the highest level")                     \
-	X(MEM_PEAK_STEP, "peak_step", "at step", U64, DERIVED, "in which it was reached first")    \
+	X(MEM_PEAK_STEP, "peak_step", "at step", U64, DERIVED,                                     \
+	  "step in which it was first reached")                                                    \
 	X(MEM_PEAK_PHASE, "peak_phase", "in phase", TEXT, DERIVED,                                 \
-	  "in which it was reached first")                                                         \
+	  "step in which it was first reached")                                                    \
 	X(MEM_RESERVED, "reserved_bytes", "reserved bytes", U64, MAX,                              \
-	  "the most that the allocator held, given out or not; null: it did not say")              \
+	  "most memory reserved by the allocator; null: unknown")                                  \
 	X(MEM_TOTAL, "total_bytes", "total bytes", U64, MAX,                                       \
-	  "memory that the device has; null: not recorded")                                        \
+	  "memory of the device; null: not recorded")                                              \
 	X(MEM_SLOPE, "slope_bytes_per_step", "growth a step", F64, DERIVED,                        \
 	  "least squares over the least level of each step, settling steps out")                   \
 	X(MEM_SLOPE_ERROR, "slope_error_bytes", NULL, F64, DERIVED,                                \
@@ -37,7 +38,7 @@ enum { LEAK_STEPS = 20, GAUGES_MAX = 4096 };
 	X(MEM_LEAK, "leak", "leak", BOOL, DERIVED,                                                 \
 	  "growth over 3 standard errors and over 1 % of the peak; null: needs 20 steps")          \
 	X(MEM_SPIKES, "spikes", "spikes", U64, DERIVED,                                            \
-	  "steps whose most is over 1.2 times the median step's")
+	  "steps whose maximum is over 1.2 times that of the median step")
 static MEMORY_TABLE(memory, &table_ranks, MEMORY_COLUMNS, .null_texts = "peak_phase");
 
 #define MEMORY_STEP_COLUMNS(X)                                                                     \
@@ -45,10 +46,9 @@ static MEMORY_TABLE(memory, &table_ranks, MEMORY_COLUMNS, .null_texts = "peak_ph
 	X(MSTEP_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                         \
 	X(MSTEP_MIN, "min_bytes", "least bytes", U64, MIN, "in the step")                          \
 	X(MSTEP_MAX, "max_bytes", "most bytes", U64, MAX, "in the step")                           \
-	X(MSTEP_COUNTED, "counted", NULL, BOOL, MAX,                                               \
-	  "complete and not settling: growth is taken of it")                                      \
+	X(MSTEP_COUNTED, "counted", NULL, BOOL, MAX, "complete and not settling: used for growth") \
 	X(MSTEP_STEPS, "steps", NULL, U64, SUM,                                                    \
-	  "from this one on that the row is of: more than one in a long run")
+	  "steps that the row covers, from this one on; more than one in a long run")
 static MEMORY_TABLE(memory_steps, &table_memory, MEMORY_STEP_COLUMNS, .member = "steps",
 		    .since = "begin_ns");
 

@@ -19,9 +19,9 @@ enum { OWNERS_SHOWN = 16, PATHS_SHOWN = 32 /* by each of the two */ };
 	X(MOWNER_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")    \
 	X(MOWNER_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                              \
 	X(MOWNER_NAME, "owner", "owner", TEXT, KEY,                                                \
-	  "the innermost range, or functions, that took it; null: taken before the window, or in " \
-	  "none")                                                                                  \
-	X(MOWNER_LIVE, "live_bytes", "live bytes", U64, SUM, "not given back at the peak")
+	  "innermost range or functions that allocated it; null: allocated before the window or "  \
+	  "outside any range")                                                                     \
+	X(MOWNER_LIVE, "live_bytes", "live bytes", U64, SUM, "allocated and not freed at the peak")
 MEMORY_TABLE(memory_owners, &table_memory_peaks, MEMORY_OWNER_COLUMNS, .member = "owners",
 	     .by = "live_bytes");
 
@@ -30,7 +30,7 @@ MEMORY_TABLE(memory_owners, &table_memory_peaks, MEMORY_OWNER_COLUMNS, .member =
 	X(MPATH_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                               \
 	X(MPATH_PATH, "path", "path", TEXT, KEY,                                                   \
 	  "where it was taken, as in `stacks`; in a snapshot of memory, functions")                \
-	X(MPATH_LIVE, "live_bytes", "live bytes", U64, SUM, "not given back at the peak")          \
+	X(MPATH_LIVE, "live_bytes", "live bytes", U64, SUM, "allocated and not freed at the peak") \
 	X(MPATH_FIRST, "second_step_bytes", NULL, U64, SUM,                                        \
 	  "not given back when the second step began, of three steps or more")                     \
 	X(MPATH_LAST, "last_step_bytes", NULL, U64, SUM, "the same when the last began")           \

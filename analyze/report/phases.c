@@ -20,9 +20,9 @@
 	  "outermost ranges that begin in complete steps")                                         \
 	X(PHASE_WALL, "wall_ns", "wall", U64, SUM,                                                 \
 	  "time of the step thread, each instant counted once, in complete steps")                 \
-	X(PHASE_PCT, "wall_pct", "%", F64, DERIVED, "share of the wall of complete steps",         \
+	X(PHASE_PCT, "wall_pct", "%", F64, DERIVED, "share of the wall time of complete steps",    \
 	  .of = "step time")                                                                       \
-	X(PHASE_INCLUSIVE, "inclusive_ns", "inclusive", U64, SUM, "length of those ranges")        \
+	X(PHASE_INCLUSIVE, "inclusive_ns", "inclusive", U64, SUM, "total length of these ranges")  \
 	X(PHASE_AVG, "avg_ns", "average", U64, DERIVED, "inclusive / count")                       \
 	X(PHASE_INFERRED, "inferred", "inferred", BOOL, MAX,                                       \
 	  "some of it was inferred from operators and calls, not from a range")                    \
@@ -36,7 +36,7 @@ static RANK_TABLE(phases, &table_ranks, PHASE_COLUMNS, .by = "wall_ns");
 	X(OUTSIDE_NAME = RANK_KEYS, "name", "outside of steps", TEXT, KEY,                         \
 	  "a phase, or an annotation that no rule maps; other: neither")                           \
 	X(OUTSIDE_WALL, "wall_ns", "wall", U64, SUM,                                               \
-	  "time of the step thread in it, in the windows and in no step")
+	  "time of the step thread in the phase, inside windows and outside steps")
 static RANK_TABLE(outside_steps, &table_ranks, OUTSIDE_COLUMNS, .by = "wall_ns", .is_seldom = true);
 
 /* What a mark says of its step, before all marks are known.  While a step goes on it may still lose

@@ -19,7 +19,7 @@
 
 #define SLOW_COLUMNS(X)                                                                            \
 	X(SLOW_STEP = RANK_KEYS, "step", "step", U64, KEY,                                         \
-	  "a slow one: over 1.5 x the median, or the slowest")                                     \
+	  "a slow step: over 1.5 x the median, or the slowest")                                    \
 	X(SLOW_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                          \
 	X(SLOW_WHAT, "what", "what", TEXT, KEY,                                                    \
 	  "phase: of the step thread; idle: a cause, over GPUs; kernel: that begin in it")         \
@@ -29,9 +29,9 @@
 	  "time of it in the counted step whose wall is nearest to the median")                    \
 	X(SLOW_GREW, "grew_ns", "more by", U64, SUM, "the difference")                             \
 	X(SLOW_WALL, "wall_ns", "wall", U64, MAX, "of the step")                                   \
-	X(SLOW_MEDIAN_STEP, "median_step", NULL, U64, MAX, "number of the step compared with")     \
+	X(SLOW_MEDIAN_STEP, "median_step", NULL, U64, MAX, "number of the reference step")         \
 	X(SLOW_MEDIAN_WALL, "median_wall_ns", "median wall", U64, MAX, "of that step")             \
-	X(SLOW_PARTIAL, "partial", NULL, BOOL, MAX, "kernels of some steps were too many to keep")
+	X(SLOW_PARTIAL, "partial", NULL, BOOL, MAX, "some steps had too many kernels to keep")
 static RANK_TABLE(slow_steps, &table_ranks, SLOW_COLUMNS, .by = "grew_ns");
 
 enum { PARTS_MAX = 1 << 19, SLOW_MAX = 8, GROWN_MAX = 3 };

@@ -28,14 +28,14 @@ enum { OOMS_MOST = 64, SENTENCE = 320 };
 	X(SNAP_STREAM, "stream", "stream", U64, KEY, "of the segments")                            \
 	X(SNAP_POOL, "pool", "pool", TEXT, KEY, "two numbers of a private pool; null: the usual")  \
 	X(SNAP_CLASS, "size_class", "of size", TEXT, KEY, "small: segments of 2 MiB; large")       \
-	X(SNAP_SEGMENTS, "segments", NULL, U64, SUM, "that CUDA gave")                             \
+	X(SNAP_SEGMENTS, "segments", NULL, U64, SUM, "segments allocated by CUDA")                 \
 	X(SNAP_RESERVED, "reserved_bytes", "reserved", U64, SUM, "of the segments")                \
 	X(SNAP_ALLOCATED, "allocated_bytes", "in use", U64, SUM, "of blocks in use")               \
 	X(SNAP_REQUESTED, "requested_bytes", NULL, U64, SUM,                                       \
-	  "what the program asked for, of blocks in use")                                          \
+	  "bytes that the program requested, of blocks in use")                                    \
 	X(SNAP_ROUNDING, "rounding_bytes", "rounding", U64, SUM, "allocated less requested")       \
 	X(SNAP_PENDING, "pending_bytes", "pending", U64, SUM,                                      \
-	  "of blocks that were given up and that another stream still uses")                       \
+	  "bytes of freed blocks that another stream still uses")                                  \
 	X(SNAP_INACTIVE, "inactive_bytes", "free", U64, SUM, "of free blocks")                     \
 	X(SNAP_LARGEST, "largest_inactive_bytes", "largest free", U64, MAX,                        \
 	  "of the largest free block")                                                             \
@@ -48,8 +48,8 @@ static RANK_TABLE(snapshot, &table_ranks, SNAPSHOT_COLUMNS, .by = "reserved_byte
 #define OOM_COLUMNS(X)                                                                             \
 	X(OOM_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number")                \
 	X(OOM_AT, "at_ns", NULL, U64, KEY, "when it failed")                                       \
-	X(OOM_REQUESTED, "requested_bytes", "asked for", U64, MAX, "what CUDA was asked for")      \
-	X(OOM_FREE, "device_free_bytes", "free on the GPU", U64, MAX, "that CUDA had")             \
+	X(OOM_REQUESTED, "requested_bytes", "asked for", U64, MAX, "bytes requested from CUDA")    \
+	X(OOM_FREE, "device_free_bytes", "free on the GPU", U64, MAX, "free memory of the device") \
 	X(OOM_RESERVED, "reserved_bytes", "reserved", U64, MAX, "by the allocator")                \
 	X(OOM_ALLOCATED, "allocated_bytes", "in use", U64, MAX, "of blocks, rounded to 512 bytes") \
 	X(OOM_PENDING, "pending_bytes", "awaiting free", U64, MAX,                                 \

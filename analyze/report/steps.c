@@ -21,26 +21,28 @@
 	X(STEP_WALL, "wall_ns", "wall", U64, SUM,                                                  \
 	  "from its mark to the next, or to its own end if the next is far")                       \
 	X(STEP_FLAGS, "flags", "flags", WORDS, MAX,                                                \
-	  "settling: the first of a recorded window; cut_off: an end is not in the window; "       \
-	  "extra: has a row beside every Nth, as it is one of the longest or the last")            \
-	X(STEP_COMPLETE, "complete", "complete", BOOL, MAX, "both of its ends are in the window")  \
-	X(STEP_COUNTED, "counted", "counted", BOOL, MAX, "shares and means are taken of it")       \
-	X(STEP_INFERRED, "inferred", NULL, BOOL, MAX, "no step was marked: it is the window")
+	  "settling: first step of a recorded window; cut_off: not completely in the window; "     \
+	  "extra: not an Nth step, but one of the longest or the last")                            \
+	X(STEP_COMPLETE, "complete", "complete", BOOL, MAX, "begin and end are in the window")     \
+	X(STEP_COUNTED, "counted", "counted", BOOL, MAX, "used for shares and means")              \
+	X(STEP_INFERRED, "inferred", NULL, BOOL, MAX, "no step was marked: the step is the window")
 /* Their begin is a key, too: numbers may come again. */
 static RANK_TABLE(steps, &table_ranks, STEP_COLUMNS, .since = "begin_ns");
 
 #define SUMMED_COLUMNS(X)                                                                          \
 	X(SUMMED_STEPS = RANK_KEYS, "steps", "steps", U64, SUM,                                    \
-	  "steps that have no row of their own, as the run is long")                               \
+	  "steps without a row, because the run is long")                                          \
 	X(SUMMED_COUNTED, "counted", "counted", U64, SUM,                                          \
-	  "of them: shares and means are taken of it")                                             \
-	X(SUMMED_SETTLING, "settling", "settling", U64, SUM, "of them: first steps of windows")    \
-	X(SUMMED_CUT, "cut_off", "cut off", U64, SUM, "of them: an end is not in the window")      \
-	X(SUMMED_SLOW, "slow", "slow", U64, SUM, "of the counted, over 1.5 x the input's median")  \
-	X(SUMMED_WALL, "wall_ns", "wall", U64, SUM, "of the counted together")                     \
-	X(SUMMED_OVER, "over_ns", NULL, U64, SUM, "what the slow ones took over the median")       \
-	X(SUMMED_MIN, "min_ns", "least", U64, MIN, "wall of the counted")                          \
-	X(SUMMED_MAX, "max_ns", "most", U64, MAX, "wall of the counted")                           \
+	  "of these, steps used for shares and means")                                             \
+	X(SUMMED_SETTLING, "settling", "settling", U64, SUM, "of these, first steps of windows")   \
+	X(SUMMED_CUT, "cut_off", "cut off", U64, SUM,                                              \
+	  "of these, steps not completely in the window")                                          \
+	X(SUMMED_SLOW, "slow", "slow", U64, SUM,                                                   \
+	  "counted steps over 1.5 x the median of the input")                                      \
+	X(SUMMED_WALL, "wall_ns", "wall", U64, SUM, "wall time of the counted steps")              \
+	X(SUMMED_OVER, "over_ns", NULL, U64, SUM, "time of the slow steps above the median")       \
+	X(SUMMED_MIN, "min_ns", "least", U64, MIN, "wall time of counted steps")                   \
+	X(SUMMED_MAX, "max_ns", "most", U64, MAX, "wall time of counted steps")                    \
 	X(SUMMED_WALLS, "walls", NULL, HIST, HIST, "of the counted")
 static RANK_TABLE(steps_summed, &table_ranks, SUMMED_COLUMNS, .nest = NEST_OBJECT,
 		  .is_seldom = true);
@@ -48,21 +50,21 @@ static RANK_TABLE(steps_summed, &table_ranks, SUMMED_COLUMNS, .nest = NEST_OBJEC
 enum { P90_FROM = 20, P99_FROM = 200 };
 #define STATS_COLUMNS(X)                                                                           \
 	X(STATS_COUNTED = RANK_KEYS, "counted", "counted", U64, DERIVED,                           \
-	  "steps that all of these are of")                                                        \
+	  "steps that the statistics cover")                                                       \
 	X(STATS_SETTLING, "settling", "settling", U64, DERIVED,                                    \
 	  "first steps of windows, left out")                                                      \
-	X(STATS_CUT, "cut_off", "cut off", U64, DERIVED, "an end is not in the window")            \
-	X(STATS_SLOW, "slow", "slow", U64, DERIVED, "of the counted, over 1.5 x their median")     \
-	X(STATS_SUM, "sum_ns", NULL, U64, DERIVED, "of their walls")                               \
+	X(STATS_CUT, "cut_off", "cut off", U64, DERIVED, "steps not completely in the window")     \
+	X(STATS_SLOW, "slow", "slow", U64, DERIVED, "counted steps over 1.5 x their median")       \
+	X(STATS_SUM, "sum_ns", NULL, U64, DERIVED, "sum of their wall times")                      \
 	X(STATS_MEAN, "mean_ns", "mean", U64, DERIVED, "wall, rounded down")                       \
 	X(STATS_MIN, "min_ns", "least", U64, DERIVED, "wall")                                      \
 	X(STATS_MEDIAN, "median_ns", "median", U64, DERIVED,                                       \
 	  "wall; of an even count the mean of the middle two, rounded down; within 1 % where "     \
 	  "steps are summed")                                                                      \
 	X(STATS_P90, "p90_ns", "p90", U64, DERIVED,                                                \
-	  "the least wall that 90 % do not pass; from 20 on")                                      \
+	  "90th percentile of the wall time; from 20 steps on")                                    \
 	X(STATS_P99, "p99_ns", "p99", U64, DERIVED,                                                \
-	  "the least wall that 99 % do not pass; from 200 on")                                     \
+	  "99th percentile of the wall time; from 200 steps on")                                   \
 	X(STATS_MAX, "max_ns", "most", U64, DERIVED, "wall")
 static RANK_TABLE(step_stats, &table_ranks, STATS_COLUMNS, .nest = NEST_OBJECT,
 		  .is_finished = true);

@@ -8,10 +8,10 @@
 
 #define GPUS_COLUMNS(X)                                                                            \
 	X(GPU_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number in its process") \
-	X(GPU_NAME, "name", "model", TEXT, MAX, "what the device calls itself")                    \
+	X(GPU_NAME, "name", "model", TEXT, MAX, "name of the device")                              \
 	X(GPU_UUID, "uuid", NULL, TEXT, MAX, "of the GPU or of its MIG slice")                     \
 	X(GPU_SPAN, "span_ns", "span", U64, SUM,                                                   \
-	  "from the first GPU event's begin to the last one's end, of each window")                \
+	  "from the begin of the first GPU event to the end of the last, summed over windows")     \
 	X(GPU_COMPUTE, "compute_ns", "compute", U64, SUM, "a compute kernel runs", .of = "span")   \
 	X(GPU_EXPOSED_COMM, "exposed_comm_ns", "exposed comm", U64, SUM,                           \
 	  "communication runs and no compute", .of = "span")                                       \
@@ -33,14 +33,13 @@
 	X(GPU_KERNELS, "kernels", "kernels", U64, SUM, "kernels that began")                       \
 	X(GPU_COPIES, "copies", "copies", U64, SUM, "copies and fills that began")                 \
 	X(GPU_AFTER_SYNC, "after_sync_ns", "after sync", U64, SUM,                                 \
-	  "gaps of lead, idle and tail that began inside a synchronising call of their thread")    \
+	  "gaps that began inside a synchronizing call of their thread")                           \
 	X(GPU_FORGOTTEN, "forgotten_ns", NULL, U64, SUM,                                           \
-	  "not busy, and what the host did then was more than is kept: part of unknown")           \
+	  "not busy time without a cause because too many host events were open: part of unknown") \
 	X(GPU_TRUSTED, "idle_trusted", NULL, BOOL, DERIVED,                                        \
-	  "false: the file is a sample, and what looks idle may not be")                           \
+	  "false: the file is a sample, and idle time is not reliable")                            \
 	X(GPU_COMM_WAIT, "exposed_comm_wait_ns", "exposed waiting", U64, DERIVED,                  \
-	  "of exposed communication, what waited for another rank; null: no collective was "       \
-	  "matched")
+	  "exposed communication that waited for another rank; null: no collective was matched")
 enum { GPUS_COLUMNS(COLUMN_PLACE) GPU_COLUMNS };
 static RANK_TABLE_TYPE(gpus, &table_ranks, GPUS_COLUMNS, .null_texts = "name uuid");
 
@@ -48,8 +47,9 @@ static RANK_TABLE_TYPE(gpus, &table_ranks, GPUS_COLUMNS, .null_texts = "name uui
 	X(CAUSE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                     \
 	  "the device's number in its process")                                                    \
 	X(CAUSE_NAME, "cause", "cause", TEXT, KEY,                                                 \
-	  "why nothing ran; host:PHASE: what the host did")                                        \
-	X(CAUSE_NS, "ns", "not busy", U64, SUM, "of lead, idle and tail; all rows make not_busy_ns")
+	  "why nothing ran; host:PHASE: what the host did meanwhile")                              \
+	X(CAUSE_NS, "ns", "not busy", U64, SUM,                                                    \
+	  "part of lead, idle and tail; all rows add up to not_busy_ns")
 static RANK_TABLE(idle_causes, &table_gpus, CAUSE_COLUMNS, .by = "ns");
 
 enum { CAUSE_ROWS = CAUSE_HOST + SWEEP_PHASES }; /* host: one for each phase */

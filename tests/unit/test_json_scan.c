@@ -93,23 +93,19 @@ void test_json_faults(void)
 	check_fault("[[1,", ST_TRUNCATED, 4, "JSON is truncated inside an array, 2 deep");
 	check_fault("{\"a\":", ST_TRUNCATED, 5, "JSON is truncated inside an object, 1 deep");
 	check_fault("hello", ST_FORMAT, 0, "invalid JSON: 'h' instead of a value");
-	check_fault("[1 2]", ST_FORMAT, 3,
-		    "invalid JSON: '2' instead of a comma or the end of what is open");
+	check_fault("[1 2]", ST_FORMAT, 3, "invalid JSON: '2' instead of a comma, ] or }");
 	check_fault("[1,]", ST_FORMAT, 3, "invalid JSON: ']' instead of a value");
 	check_fault("{\"a\" 1}", ST_FORMAT, 5, "invalid JSON: '1' instead of a colon");
 	check_fault("{a:1}", ST_FORMAT, 1, "invalid JSON: 'a' instead of a key in quotes or }");
 	check_fault("{\"a\":1,}", ST_FORMAT, 7, "invalid JSON: '}' instead of a key in quotes");
-	check_fault("{\"a\":1]", ST_FORMAT, 6,
-		    "invalid JSON: ']' instead of a comma or the end of what is open");
-	check_fault("[1] x", ST_FORMAT, 4, "invalid JSON: 'x' instead of nothing more");
-	check_fault("[01]", ST_FORMAT, 2,
-		    "invalid JSON: '1' instead of a comma or the end of what is open");
+	check_fault("{\"a\":1]", ST_FORMAT, 6, "invalid JSON: ']' instead of a comma, ] or }");
+	check_fault("[1] x", ST_FORMAT, 4, "invalid JSON: 'x' instead of the end");
+	check_fault("[01]", ST_FORMAT, 2, "invalid JSON: '1' instead of a comma, ] or }");
 	check_fault("[1.]", ST_FORMAT, 1,
 		    "invalid JSON: '1' instead of a number with all its digits");
 	check_fault("[-5e+]", ST_FORMAT, 1,
 		    "invalid JSON: '-' instead of a number with all its digits");
-	check_fault("[\x7f]", ST_FORMAT, 1,
-		    "invalid JSON: byte 0x7f instead of a value or ]");
+	check_fault("[\x7f]", ST_FORMAT, 1, "invalid JSON: byte 0x7f instead of a value or ]");
 }
 
 void test_json_deep(void)

@@ -109,15 +109,15 @@ void put_json_schema(struct buf *out)
 		s.types[s.count++] = report_compat_hta.tables[i];
 	for (size_t i = 0; report_compat_pytorch.tables[i] && s.count < REPORT_TABLES_MAX; i++)
 		s.types[s.count++] = report_compat_pytorch.tables[i];
-	buf_put_text(
-		out,
-		"{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-		" \"$id\": \"tacho.report/1\",\n"
-		" \"title\": \"Report of tacho-analyze --format json\",\n"
-		" \"description\": \"Keys are stable: more may be added, none change meaning. "
-		"Times are integer nanoseconds, instants since the Unix epoch. null is unknown "
-		"or not applicable. A run of some reports only (--report) has the tables of "
-		"those. Printed by tacho-analyze --schema.\",\n \"$defs\": {\n");
+	buf_put_text(out,
+		     "{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+		     " \"$id\": \"tacho.report/1\",\n"
+		     " \"title\": \"Report of tacho-analyze --format json\",\n"
+		     " \"description\": \"Keys are stable: keys may be added, but none changes its "
+		     "meaning. "
+		     "Times are integer nanoseconds, instants since the Unix epoch. null means "
+		     "unknown or not applicable. With --report, only the tables of these reports "
+		     "are present. Printed by tacho-analyze --schema.\",\n \"$defs\": {\n");
 	for (size_t i = 0; i < s.count; i++) {
 		if (s.types[i]->nest == NEST_MAP)
 			continue;

@@ -19,7 +19,7 @@
 	  "the device's number in its process")                                                    \
 	X(EVENTS_FROM, "from_ns", NULL, U64, KEY, "begin of the GPU's first: one input's rows")    \
 	X(EVENTS_GROUP, "group", NULL, TEXT, KEY, "communicator")                                  \
-	X(EVENTS_OPERATION, "operation", NULL, TEXT, KEY, "what was done")                         \
+	X(EVENTS_OPERATION, "operation", NULL, TEXT, KEY, "operation")                             \
 	X(EVENTS_TYPE, "type", NULL, TEXT, KEY, "of the elements")                                 \
 	X(EVENTS_STREAM, "stream", NULL, U64, KEY, "without a communicator")                       \
 	X(EVENTS_STEP, "step", NULL, U64, KEY, "of the launch; null: none")                        \
@@ -34,41 +34,42 @@
 	  "of communicator and operation in this step, in whatever phase and type")                \
 	X(EVENTS_WHOLE, "whole", NULL, BOOL, MAX, "the step is whole")                             \
 	X(EVENTS_TIMES, "times", NULL, U64, MAX, "steps of this number in the input")              \
-	X(EVENTS_GPU, "gpu", NULL, TEXT, MAX, "what the device calls itself")
+	X(EVENTS_GPU, "gpu", NULL, TEXT, MAX, "name of the device")
 enum { EVENTS_COLUMNS(COLUMN_PLACE) EVENTS_KEYS = EVENTS_PACKED };
 extern const struct table_type table_comm_events;
 
 #define COMM_COLUMNS(X)                                                                            \
 	X(COMM_GROUP = RANK_KEYS, "group", "communicator", TEXT, KEY,                              \
-	  "process group and its ranks, or NCCL's number; empty: the file does not say")           \
-	X(COMM_OPERATION, "operation", "operation", TEXT, KEY, "what was done")                    \
+	  "process group and its ranks, or NCCL's number; empty: unknown")                         \
+	X(COMM_OPERATION, "operation", "operation", TEXT, KEY, "operation")                        \
 	X(COMM_TYPE, "type", "type", TEXT, KEY, "of the elements; empty: unknown")                 \
 	X(COMM_BYTES, "size_bytes", "size", U64, KEY,                                              \
-	  "of one: of gathered and scattered data the whole; null: unknown, or of many sizes")     \
+	  "bytes of one collective: for gather and scatter all data; null: unknown, or several "   \
+	  "sizes")                                                                                 \
 	X(COMM_RANKS, "group_size", "ranks", U64, MAX, "in the communicator; 0: unknown")          \
 	X(COMM_COUNT, "count", "calls", U64, SUM, "communication kernels that began")              \
-	X(COMM_TOTAL, "total_ns", "total", U64, SUM, "their time, overlaps counted twice")         \
+	X(COMM_TOTAL, "total_ns", "total", U64, SUM, "total time, overlaps counted twice")         \
 	X(COMM_MIN, "min_ns", "min", U64, MIN, "the shortest")                                     \
 	X(COMM_MAX, "max_ns", "max", U64, MAX, "the longest")                                      \
 	X(COMM_EXPOSED, "exposed_ns", "exposed", U64, SUM,                                         \
-	  "nothing computes meanwhile, no communication began earlier: adds to exposed_comm_ns")   \
+	  "no compute and no earlier communication at the time; adds up to exposed_comm_ns")       \
 	X(COMM_HIDDEN, "hidden_ns", "hidden", U64, SUM, "total - exposed")                         \
 	X(COMM_LEFT_OUT, "left_out", NULL, U64, SUM,                                               \
-	  "of the calls, that were not kept to be matched: the memory for them was full")          \
+	  "calls that could not be kept for matching: the memory for them was full")               \
 	X(COMM_MATCHED, "matched", "matched", U64, DERIVED,                                        \
-	  "of the calls, whose like was found on the other ranks")                                 \
+	  "calls that were matched with the other ranks")                                          \
 	X(COMM_TRANSFER, "transfer_ns", "transfer", U64, DERIVED,                                  \
-	  "of those: the shortest time over the ranks, which is that of the one that came last")   \
-	X(COMM_WAIT, "wait_ns", "waiting", U64, DERIVED, "of those: own time - transfer")          \
+	  "of matched calls: the shortest time over the ranks, which is that of the last rank")    \
+	X(COMM_WAIT, "wait_ns", "waiting", U64, DERIVED, "of matched calls: own time - transfer")  \
 	X(COMM_EXPOSED_WAIT, "exposed_wait_ns", "exposed waiting", U64, DERIVED,                   \
-	  "of the waiting, what was exposed")                                                      \
+	  "exposed part of the waiting")                                                           \
 	X(COMM_ALGORITHM, "algorithm_gb_per_s", "algorithm GB/s", F64, DERIVED,                    \
 	  "bytes / transfer; where nothing is matched bytes / time, which is a lower bound")       \
 	X(COMM_BUS, "bus_gb_per_s", "bus GB/s", F64, DERIVED,                                      \
-	  "algorithm bandwidth x 2(n-1)/n for all_reduce, (n-1)/n for what gathers and scatters, " \
-	  "1 for the rest")                                                                        \
+	  "algorithm bandwidth x 2(n-1)/n for all_reduce, (n-1)/n for gather and scatter, 1 for "  \
+	  "others")                                                                                \
 	X(COMM_LINK, "link_gb_per_s", "link GB/s", F64, DERIVED,                                   \
-	  "that the GPU's links carry in one direction, by its name; null: unknown")
+	  "bandwidth of the GPU's links in one direction, by the GPU's name; null: unknown")
 enum { COMM_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_comm;
 
@@ -103,22 +104,22 @@ enum status comm_match(struct tables *all, struct error *err);
 /* Columns of what is found over all ranks. */
 #define GROUPS_COLUMNS(X)                                                                          \
 	X(GROUPS_GROUP, "group", "communicator", TEXT, KEY,                                        \
-	  "process group and its ranks, or NCCL's number; empty: the files do not say")            \
-	X(GROUPS_OPERATION, "operation", "operation", TEXT, KEY, "what was done")                  \
-	X(GROUPS_RANKS, "ranks", "ranks", U64, DERIVED, "of those that are given, that have it")   \
+	  "process group and its ranks, or NCCL's number; empty: unknown")                         \
+	X(GROUPS_OPERATION, "operation", "operation", TEXT, KEY, "operation")                      \
+	X(GROUPS_RANKS, "ranks", "ranks", U64, DERIVED, "given ranks that have the group")         \
 	X(GROUPS_SIZE, "group_size", "of", U64, DERIVED, "ranks in the communicator; 0: unknown")  \
 	X(GROUPS_CALLS, "count", "calls", U64, DERIVED, "on all ranks together")                   \
 	X(GROUPS_MATCHED, "matched", "matched", U64, DERIVED,                                      \
-	  "of those, whose like was found on all of these ranks")                                  \
+	  "collectives matched on all of these ranks")                                             \
 	X(GROUPS_BY, "index", "index", TEXT, DERIVED,                                              \
-	  "seq: the number that the file gives; count: the place in a step that all have whole; "  \
-	  "null: none was kept to be matched")                                                     \
+	  "seq: the number in the file; count: the position in a step that is complete on all "    \
+	  "ranks; null: none was kept for matching")                                               \
 	X(GROUPS_WHY, "unmatched_because", "why not", TEXT, DERIVED,                               \
-	  "null: nothing speaks against it")                                                       \
+	  "why collectives were not matched; null: no reason")                                     \
 	X(GROUPS_TRANSFER, "transfer_ns", "transfer", U64, DERIVED,                                \
 	  "of matched calls: the shortest time over the ranks, summed over calls and ranks")       \
 	X(GROUPS_WAIT, "wait_ns", "waiting", U64, DERIVED,                                         \
-	  "of matched calls: own time - transfer, of all ranks")                                   \
+	  "of matched calls: own time - transfer, over all ranks")                                 \
 	X(GROUPS_NAMED, "with_culprit", "with a last one", U64, DERIVED,                           \
 	  "of matched collectives, in which one rank came after all others by over 5 % and 5 us")
 enum { GROUPS_COLUMNS(COLUMN_PLACE) };
@@ -128,42 +129,41 @@ enum { GROUPS_COLUMNS(COLUMN_PLACE) };
 	X(WAITS_TRANSFER, "transfer_ns", "transfer", U64, DERIVED,                                 \
 	  "of matched ones: the shortest time over the ranks")                                     \
 	X(WAITS_WAIT, "wait_ns", "waits", U64, DERIVED, "of matched ones: own time - transfer")    \
-	X(WAITS_EXPOSED, "exposed_wait_ns", "exposed", U64, DERIVED, "of that, what was exposed")  \
+	X(WAITS_EXPOSED, "exposed_wait_ns", "exposed", U64, DERIVED, "exposed part of it")         \
 	X(WAITS_ALL_EXPOSED, "exposed_ns", NULL, U64, DERIVED, "exposed time of matched ones")     \
 	X(WAITS_AFTER, "after_next_ns", NULL, U64, DERIVED,                                        \
-	  "in all in which it came last: how much later than the one before it")                   \
+	  "over all collectives in which it came last: delay behind the rank before it")           \
 	X(WAITS_LAST, "times_last", "last", U64, DERIVED,                                          \
 	  "collectives in which it came later than all others by over 5 % and 5 us")               \
 	X(WAITS_LATE, "late_ns", "late", U64, DERIVED,                                             \
-	  "in those: how much later than the one before it")                                       \
+	  "in these: delay behind the rank before it")                                             \
 	X(WAITS_MADE, "made_wait_ns", "makes wait", U64, DERIVED,                                  \
-	  "in those: what all others waited together")                                             \
+	  "in these: total waiting time of all others")                                            \
 	X(WAITS_SAVING, "saving_ns", "saves", U64, DERIVED,                                        \
-	  "at most, had it come as early as the next: the least exposed_excess_ns, or "            \
-	  "after_next_ns")
+	  "upper bound of the saving if it came as early as the next rank: the least "             \
+	  "exposed_excess_ns, or after_next_ns")
 enum { WAITS_COLUMNS(COLUMN_PLACE) };
 #define STRAGGLER_COLUMNS(X)                                                                       \
 	X(STRAGGLER_STEP, "step", "step", U64, KEY,                                                \
-	  "in which the last one launched it; null: in none")                                      \
+	  "step in which the last rank launched it; null: in none")                                \
 	X(STRAGGLER_PHASE, "phase", "phase", TEXT, KEY, "in which the last one launched it")       \
-	X(STRAGGLER_RANK, "rank", "rank", U64, KEY, "that came last")                              \
+	X(STRAGGLER_RANK, "rank", "rank", U64, KEY, "rank that came last")                         \
 	X(STRAGGLER_HOST, "host", NULL, TEXT, KEY, "its host")                                     \
 	X(STRAGGLER_PID, "pid", NULL, U64, KEY, "its process")                                     \
 	X(STRAGGLER_LAST, "times_last", "last", U64, DERIVED,                                      \
-	  "matched collectives in which it did")                                                   \
-	X(STRAGGLER_LATE, "late_ns", "late", U64, DERIVED,                                         \
-	  "how much later than the one before it")                                                 \
+	  "matched collectives in which it came last")                                             \
+	X(STRAGGLER_LATE, "late_ns", "late", U64, DERIVED, "delay behind the rank before it")      \
 	X(STRAGGLER_MADE, "made_wait_ns", "makes wait", U64, DERIVED,                              \
-	  "what all others waited together")
+	  "total waiting time of all others")
 enum { STRAGGLER_COLUMNS(COLUMN_PLACE) STRAGGLER_KEYS = STRAGGLER_LAST };
 #define PAIR_COLUMNS(X)                                                                            \
-	X(PAIR_RANK = RANK_KEYS, "for_rank", "for rank", U64, KEY, "that came last")               \
+	X(PAIR_RANK = RANK_KEYS, "for_rank", "for rank", U64, KEY, "rank that came last")          \
 	X(PAIR_HOST, "for_host", NULL, TEXT, KEY, "its host")                                      \
 	X(PAIR_PID, "for_pid", NULL, U64, KEY, "its process")                                      \
-	X(PAIR_CALLS, "count", "collectives", U64, DERIVED, "in which it did")                     \
-	X(PAIR_WAIT, "wait_ns", "waits", U64, DERIVED, "in those, for that one")                   \
+	X(PAIR_CALLS, "count", "collectives", U64, DERIVED, "collectives in which it came last")   \
+	X(PAIR_WAIT, "wait_ns", "waits", U64, DERIVED, "time waited for that rank in these")       \
 	X(PAIR_EXCESS, "exposed_excess_ns", "exposed more", U64, DERIVED,                          \
-	  "in those, or in all: exposed time beyond that of the one that came last")
+	  "in these, or in all: exposed time beyond that of the last rank")
 enum { PAIR_COLUMNS(COLUMN_PLACE) PAIR_KEYS = PAIR_CALLS };
 extern const struct table_type table_groups, table_waits, table_waits_for, table_stragglers;
 

@@ -43,11 +43,12 @@ bool list_take(const char **packed, struct packed_list *l, uint64_t *value);
 
 #define CULPRIT_COLUMNS(X)                                                                         \
 	X(FRONTIER_RANK, "rank", "rank", U64, KEY,                                                 \
-	  "that came last at the end of the path segment; null: the ranks came together")          \
+	  "rank that came last at the end of the path segment; null: the ranks came together")     \
 	X(FRONTIER_HOST, "host", NULL, TEXT, KEY, "its host")                                      \
 	X(FRONTIER_PID, "pid", NULL, U64, KEY, "its process")                                      \
 	X(FRONTIER_PHASE, "phase", "phase", TEXT, KEY,                                             \
-	  "of the launch of what ran or came next; of data and host: the step thread's")           \
+	  "phase of the launch of the work that ran or came next; for data and host: of the step " \
+	  "thread")                                                                                \
 	X(FRONTIER_KIND, "kind", "what", TEXT, KEY,                                                \
 	  "compute, exposed_comm, exposed_copy or the cause of idle time")
 #define FRONTIER_COLUMNS(X)                                                                        \
@@ -58,20 +59,21 @@ bool list_take(const char **packed, struct packed_list *l, uint64_t *value);
 	X(FRONTIER_SHARE, "share_of_step", "%", F64, DERIVED, "of the time along the frontier",    \
 	  .of = "job's step")                                                                      \
 	X(FRONTIER_MEAN, "mean_ns_per_step", "mean of the ranks", U64, DERIVED,                    \
-	  "what the ranks have of the same kind in the same path segments, on average")
+	  "mean of the ranks for the same kind in the same path segments")
 enum { CULPRIT_COLUMNS(COLUMN_PLACE) FRONTIER_COLUMNS(COLUMN_PLACE) FRONTIER_KEYS = FRONTIER_NS };
 #define FRONTIER_STEP_COLUMNS(X)                                                                   \
 	X(FRONTIER_STEP_NUMBER, "step", "step", U64, KEY,                                          \
-	  "in which the last one launched; null: in none")                                         \
+	  "step in which the last rank launched; null: in none")                                   \
 	X(FRONTIER_STEP_SYNC_POINTS, "meetings", "meetings", U64, DERIVED,                         \
-	  "matched collectives that the frontier passes")                                          \
+	  "matched collectives on the frontier")                                                   \
 	X(FRONTIER_STEP_NS, "ns", "ms", U64, DERIVED,                                              \
-	  "of the job: from the step before's last meeting to this one's")
+	  "time of the job from the last collective of the previous step to that of this one")
 enum { FRONTIER_STEP_COLUMNS(COLUMN_PLACE) };
 /* Of a step the same keys as of the whole, after its number. */
 #define FRONTIER_PART_STEP(X) X(FRONTIER_PART_NUMBER, "step", "step", U64, KEY, "of the job")
 #define FRONTIER_PART_COLUMNS(X)                                                                   \
-	X(FRONTIER_PART_NS, "ns", "ms", U64, DERIVED, "of the step; all rows of a step make its ns")
+	X(FRONTIER_PART_NS, "ns", "ms", U64, DERIVED,                                              \
+	  "part of the step; all rows of a step add up to its ns")
 enum {
 	FRONTIER_PART_STEP(COLUMN_PLACE) FRONTIER_PART_RANK,
 	FRONTIER_PART_PHASE = FRONTIER_PART_RANK + RANK_KEYS,
@@ -80,16 +82,15 @@ enum {
 };
 #define FRONTIER_TOTAL_COLUMNS(X)                                                                  \
 	X(FRONTIER_TOTAL_STEPS, "steps", "steps", U64, KEY,                                        \
-	  "that the frontier has whole: the first of a window begins before it")                   \
+	  "steps that lie completely on the frontier")                                             \
 	X(FRONTIER_TOTAL_SYNC_POINTS, "meetings", "meetings", U64, DERIVED,                        \
-	  "matched collectives that it passes")                                                    \
+	  "matched collectives on the frontier")                                                   \
 	X(FRONTIER_TOTAL_NS, "ns", NULL, U64, DERIVED, "the job's time along the frontier")        \
 	X(FRONTIER_TOTAL_PER_STEP, "ns_per_step", "ms/step", U64, DERIVED, "that / steps")         \
 	X(FRONTIER_TOTAL_NAMED, "named_ns", NULL, U64, DERIVED,                                    \
-	  "of it in path segments at whose end one rank came after all others by over 5 % and 5 "  \
-	  "us")                                                                                    \
+	  "part in path segments at whose end one rank came last by over 5 % and 5 us")            \
 	X(FRONTIER_TOTAL_LEFT_OUT, "left_out", NULL, U64, DERIVED,                                 \
-	  "matched collectives that were not looked at: what lies between has a ceiling")
+	  "matched collectives left out because of a memory limit")
 enum { FRONTIER_TOTAL_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_frontier, table_frontier_steps, table_frontier_parts,
 	table_frontier_total;

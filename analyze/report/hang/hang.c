@@ -26,24 +26,25 @@ enum { MEMBERS_MOST = 1 << 20 };
 	  "of the group, as the program has it")                                                   \
 	X(HANG_SEQ, "seq", "number", U64, MAX,                                                     \
 	  "of the first collective that a rank did not complete")                                  \
-	X(HANG_OPERATION, "operation", "operation", TEXT, MAX, "what most ranks asked for")        \
+	X(HANG_OPERATION, "operation", "operation", TEXT, MAX,                                     \
+	  "operation that most ranks requested")                                                   \
 	X(HANG_DONE, "completed_by_all", "done by all", U64, MAX,                                  \
 	  "number of the latest collective that every rank with a dump completed")                 \
 	X(HANG_WAITING, "waiting", "wait", TEXT, MAX,                                              \
-	  "ranks that asked for it and did not complete it")                                       \
+	  "ranks that requested it and did not complete it")                                       \
 	X(HANG_NEVER, "never_came", "never came", TEXT, MAX,                                       \
 	  "ranks whose latest collective is one before it; null: none")                            \
 	X(HANG_NOT_STARTED, "not_started", "not started", TEXT, MAX,                               \
-	  "of those that wait, whose GPU has not begun it while another's has; null: none")        \
+	  "waiting ranks whose GPU has not begun it although another GPU has; null: none")         \
 	X(HANG_NO_DUMP, "no_dump", "no dump", TEXT, MAX,                                           \
 	  "ranks of the group without a file; null: none")                                         \
 	X(HANG_MISMATCH, "mismatch", "mismatch", TEXT, MAX,                                        \
-	  "ranks that asked for something else under the same number; null: none")                 \
+	  "ranks that requested a different operation with the same number; null: none")           \
 	X(HANG_GAP, "gap_ns", "since its last", U64, MAX,                                          \
 	  "from the last collective of the rank that never came to when the others asked for "     \
 	  "this one")                                                                              \
 	X(HANG_WHERE, "where", "where", TEXT, MAX,                                                 \
-	  "functions of the rank that is late, else of one that waits")                            \
+	  "functions of the late rank, otherwise of a waiting one")                                \
 	X(HANG_SENTENCE, "sentence", NULL, TEXT, MAX, "the same for people")
 static TABLE(hang, HANG_COLUMNS,
 	     .null_texts = "description never_came not_started no_dump mismatch where",

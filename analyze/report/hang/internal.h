@@ -10,7 +10,7 @@ enum { KEPT = 128 /* latest collectives of a group and rank */, TEXT_BYTES = 512
 #define CALL_COLUMNS(X)                                                                            \
 	X(CALL_GROUP = RANK_KEYS, "group", NULL, TEXT, KEY, "process group and its ranks")         \
 	X(CALL_SEQ, "seq", NULL, U64, KEY, "its number in the group")                              \
-	X(CALL_OPERATION, "operation", NULL, TEXT, KEY, "what was asked for")                      \
+	X(CALL_OPERATION, "operation", NULL, TEXT, KEY, "as requested")                            \
 	X(CALL_STATE, "state", NULL, U64, MAX, "0 scheduled, 1 started, 2 completed")              \
 	X(CALL_CREATED, "created_ns", NULL, U64, MAX, "when it was asked for")                     \
 	X(CALL_SIZES, "sizes", NULL, TEXT, MAX, "of inputs, as JSON")                              \

@@ -6,21 +6,19 @@
 
 #define HEALTH_COLUMNS(X)                                                                          \
 	X(HEALTH_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "its number")                      \
-	X(HEALTH_SAMPLES, "samples", "samples", U64, SUM, "instants at which it was looked at")    \
+	X(HEALTH_SAMPLES, "samples", "samples", U64, SUM, "number of samples")                     \
 	X(HEALTH_BUSY, "busy_samples", "busy", U64, SUM,                                           \
-	  "of those, with a kernel in at least half of the driver's last interval")                \
+	  "samples with a kernel in at least half of the driver's last interval")                  \
 	X(HEALTH_CLOCK, "sm_clock_mhz", "MHz", F64, DERIVED,                                       \
 	  "clock of the multiprocessors, the mean of busy samples")                                \
 	X(HEALTH_CLOCK_SUM, "sm_clock_sum_mhz", NULL, U64, SUM, "the sum over busy samples")       \
-	X(HEALTH_BASE, "sm_clock_base_mhz", "base", U64, MAX,                                      \
-	  "what it keeps by default; 0: unknown")                                                  \
-	X(HEALTH_MOST, "sm_clock_max_mhz", "at most", U64, MAX, "what it can reach; 0: unknown")   \
+	X(HEALTH_BASE, "sm_clock_base_mhz", "base", U64, MAX, "base clock; 0: unknown")            \
+	X(HEALTH_MOST, "sm_clock_max_mhz", "at most", U64, MAX, "maximum clock; 0: unknown")       \
 	X(HEALTH_POWER, "power_samples", "by power", U64, SUM,                                     \
-	  "busy samples in which a limit of power held the clock down")                            \
-	X(HEALTH_HEAT, "heat_samples", "by heat", U64, SUM,                                        \
-	  "busy samples in which heat held the clock down")                                        \
+	  "busy samples throttled by the power limit")                                             \
+	X(HEALTH_HEAT, "heat_samples", "by heat", U64, SUM, "busy samples throttled by heat")      \
 	X(HEALTH_HARDWARE, "hardware_samples", "by hardware", U64, SUM,                            \
-	  "busy samples in which the board itself held the clock down")                            \
+	  "busy samples throttled by the board")                                                   \
 	X(HEALTH_HOTTEST, "temperature_celsius", "C", U64, MAX, "the highest of busy samples")     \
 	X(HEALTH_DRAWN, "power_watts", "W", U64, MAX, "the highest of busy samples")               \
 	X(HEALTH_LIMIT, "power_limit_watts", "limit", U64, MAX, "0: unknown")                      \
@@ -30,7 +28,7 @@
 	X(HEALTH_GENERATION, "pcie_generation", "PCIe", U64, MAX, "the highest of busy samples")   \
 	X(HEALTH_GENERATION_MAX, "pcie_generation_max", "of", U64, MAX,                            \
 	  "that GPU and slot have; 0: unknown")                                                    \
-	X(HEALTH_XID, "xid_errors", "Xid", U64, MAX, "critical errors while it was recorded")      \
+	X(HEALTH_XID, "xid_errors", "Xid", U64, MAX, "critical errors during the recording")       \
 	X(HEALTH_ECC, "ecc_uncorrected", "ECC", U64, MAX,                                          \
-	  "errors of memory that could not be corrected, since the driver was loaded")
+	  "uncorrectable memory errors since the driver was loaded")
 enum { HEALTH_COLUMNS(COLUMN_PLACE) };

@@ -102,7 +102,7 @@ static RANK_TABLE_TYPE(hta_queue_length_summary, &table_ranks, QUEUE_LIST);
 #define CALL_COLUMNS(X)                                                                            \
 	X(CALLS_COUNT = HTA_STREAM, "launches", "launches", U64, SUM,                              \
 	  "of kernels, copies and fills; no graphs")                                               \
-	X(CALLS_CPU, "cpu_ns", "cpu", U64, SUM, "length of the calls")                             \
+	X(CALLS_CPU, "cpu_ns", "cpu", U64, SUM, "total duration of the calls")                     \
 	X(CALLS_GPU, "gpu_ns", "gpu", U64, SUM, "length of their work")                            \
 	X(CALLS_DELAY, "delay_ns", "launch delay", U64, SUM, "from a call's end to its work")      \
 	X(CALLS_SHORT, "short_kernels", "short", U64, SUM, "shorter than a call of up to 50 us")   \

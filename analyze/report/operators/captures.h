@@ -17,9 +17,9 @@
 	X(prefix##_KERNELS = where, "capture_kernels", NULL, U64, DERIVED,                         \
 	  "work of replayed graphs that its calls captured; null: none")                           \
 	X(prefix##_CAPTURE_SELF, "capture_gpu_self_ns", "graph self", U64, DERIVED,                \
-	  "the length of that work, captured while it was the innermost operator")                 \
+	  "duration of that work, captured while it was the innermost operator")                   \
 	X(prefix##_CAPTURE_GPU, "capture_gpu_ns", "graph", U64, DERIVED,                           \
-	  "the length of such work that was captured in its calls")
+	  "duration of such work captured in its calls")
 
 /* Of the operators around a call: name, shapes and types, each. */
 enum { OPERATOR_END = '\x1e', FIELD_END = '\x1f' };

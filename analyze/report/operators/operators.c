@@ -22,13 +22,13 @@
 	X(prefix##_GPU_CALLS, "gpu_calls", "with GPU", U64, SUM,                                   \
 	  "calls that launched GPU work themselves or below")                                      \
 	X(prefix##_HOST, "host_ns", "host", U64, SUM,                                              \
-	  "time in the calls; what lies in one of the same name counts once")                      \
+	  "time in the calls; nested calls of the same name count once")                           \
 	X(prefix##_HOST_SELF, "host_self_ns", "host self", U64, SUM,                               \
-	  "the same without operators inside")                                                     \
+	  "the same without nested operators")                                                     \
 	X(prefix##_GPU_SELF, "gpu_self_ns", "GPU self", U64, SUM,                                  \
-	  "GPU work that was launched while it was the innermost operator, overlaps twice")        \
+	  "GPU work launched while it was the innermost operator, overlaps counted twice")         \
 	X(prefix##_GPU, "gpu_ns", "GPU", U64, SUM,                                                 \
-	  "GPU work that was launched in its calls, overlaps twice")                               \
+	  "GPU work launched in its calls, overlaps counted twice")                                \
 	X(prefix##_PCT, "gpu_self_pct", "%", F64, DERIVED,                                         \
 	  "GPU self time / that of all operators", .of = "GPU self")                               \
 	CAPTURED_COLUMNS(X, prefix, prefix##_PCT + 1)                                              \

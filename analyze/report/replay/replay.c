@@ -14,17 +14,17 @@
 
 #define WHAT_IF_COLUMNS(X)                                                                         \
 	X(WHAT_IF_STEPS = RANK_KEYS + 1, "steps", NULL, U64, SUM,                                  \
-	  "that were replayed, without the first")                                                 \
+	  "replayed steps, without the first")                                                     \
 	X(WHAT_IF_BASELINE, "baseline_step_ns", NULL, U64, MAX,                                    \
 	  "the median step without edits: to the end of the GPU work that it launched")            \
 	X(WHAT_IF_STEP, "step_ns", NULL, U64, MAX, "the median step with the edits")               \
 	X(WHAT_IF_SAVES, "saves_ns", NULL, U64, DERIVED,                                           \
-	  "baseline - step, 0 where the edits make it longer")                                     \
+	  "baseline - step; 0 if the edits make it longer")                                        \
 	X(WHAT_IF_PCT, "saves_pct", NULL, F64, DERIVED, "saves / baseline", .of = "step")          \
 	X(WHAT_IF_EXACT, "is_exact", NULL, BOOL, MIN,                                              \
 	  "the replay without edits gave back every measured time")                                \
 	X(WHAT_IF_REST, "unexplained_ns", NULL, U64, MAX,                                          \
-	  "of the baseline: time before GPU work and in waits that no dependency explains")
+	  "part of the baseline: time before GPU work and in waits that no dependency explains")
 enum { WHAT_IF_EDITS = RANK_KEYS, WHAT_IF_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_what_if = {
 	.name = "rank_what_if",
@@ -42,7 +42,7 @@ static const char usual[] = "data=0;launch=graph;cause:sync=0;cause:allocator=0;
 /* Ranks wait for each other in every step, so the job's step is the slowest rank's. */
 #define JOB_COLUMNS(X)                                                                             \
 	X(JOB_EDITS, "edits", "what if", TEXT, KEY, "the edits, as written")                       \
-	X(JOB_RANKS, "ranks", "ranks", U64, SUM, "that were replayed, each for itself")            \
+	X(JOB_RANKS, "ranks", "ranks", U64, SUM, "ranks, each replayed on its own")                \
 	X(JOB_BASELINE, "baseline_step_ns", "step", U64, MAX, "the slowest rank's median step")    \
 	X(JOB_STEP, "step_ns", "would take", U64, MAX, "the slowest rank's with the edits")        \
 	X(JOB_SAVES, "saves_ns", "saves", U64, DERIVED, "baseline - step, at least 0")             \

@@ -6,7 +6,7 @@ TABLE_TYPE(replay, JOB_REPLAY_COLUMNS, .nest = NEST_OBJECT, .is_finished = true,
 
 #define STEPS_KEY                                                                                  \
 	{                                                                                          \
-		"steps", NULL, CELL_U64, KEY, NULL, "that all ranks have whole"                    \
+		"steps", NULL, CELL_U64, KEY, NULL, "steps that are complete on all ranks"         \
 	}
 #define SLOWDOWN                                                                                   \
 	{                                                                                          \

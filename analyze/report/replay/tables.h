@@ -5,7 +5,7 @@
 #include "analyze/engine/report.h"
 
 #define JOB_REPLAY_COLUMNS(X)                                                                      \
-	X(JOB_REPLAY_STEPS, "steps", "steps", U64, KEY, "that all ranks have whole")               \
+	X(JOB_REPLAY_STEPS, "steps", "steps", U64, KEY, "steps that are complete on all ranks")    \
 	X(JOB_REPLAY_RANKS, "ranks", "ranks", U64, DERIVED, "GPUs whose operations are replayed")  \
 	X(JOB_REPLAY_SLOWDOWN, "slowdown", "S", F64, DERIVED,                                      \
 	  "baseline / ideal: 1 where all ranks are alike")                                         \
@@ -25,8 +25,7 @@
 	  "share of the slowdown that the last pipeline stage explains; null: unknown")            \
 	X(JOB_REPLAY_OPS, "operations", NULL, U64, DERIVED, "operations of these steps")           \
 	X(JOB_REPLAY_UNMET, "unmet", NULL, U64, DERIVED,                                           \
-	  "collectives at which the replay could not wait for all members, as records are "        \
-	  "missing")
+	  "collectives with missing records, in which the replay could not wait for all members")
 enum { JOB_REPLAY_COLUMNS(COLUMN_PLACE) };
 #define STEP_SLOWDOWN_COLUMNS(X)                                                                   \
 	X(STEP_NUMBER = 1, "step", "step", U64, KEY, "its number")                                 \

@@ -9,19 +9,20 @@
 #include <string.h>
 
 #define ROOFLINE_COLUMNS(X)                                                                        \
-	X(ROOFLINE_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "the outermost with a model")  \
+	X(ROOFLINE_NAME = RANK_KEYS, "name", "operator", TEXT, KEY,                                \
+	  "the outermost operator with a model")                                                   \
 	X(ROOFLINE_SHAPES, "shapes", "shapes", TEXT, KEY,                                          \
 	  "of its inputs, as in the file: JSON; null where it has no model")                       \
 	X(ROOFLINE_TYPES, "types", NULL, TEXT, KEY, "of its inputs, as in the file: JSON")         \
 	X(ROOFLINE_FAMILY, "family", NULL, TEXT, MAX, "of models; null: it has no model")          \
-	X(ROOFLINE_NUMBER, "number", NULL, TEXT, MAX, "type whose peak it is held against")        \
-	X(ROOFLINE_CALLS, "calls", NULL, U64, SUM, "with GPU work, each nest once")                \
+	X(ROOFLINE_NUMBER, "number", NULL, TEXT, MAX, "type whose peak is used")                   \
+	X(ROOFLINE_CALLS, "calls", NULL, U64, SUM, "with GPU work; nested operators count once")   \
 	X(ROOFLINE_GPU, "gpu_ns", "GPU", U64, SUM, "GPU work of these calls")                      \
 	COST_COLUMNS(X, ROOFLINE, ROOFLINE_GPU + 1)                                                \
 	X(ROOFLINE_SAVES, "saves_ns", "above bound", U64, DERIVED,                                 \
 	  "GPU time less the time at the bound")                                                   \
 	X(ROOFLINE_REASON, "reason", "reason", TEXT, MAX,                                          \
-	  "what its shapes, types or kernels say of why it is far from its bound; null: nothing")
+	  "why it is far from its bound, by its shapes, types or kernels; null: unknown")
 static RANK_TABLE(roofline, &table_ranks, ROOFLINE_COLUMNS, .by = "gpu_ns",
 		  .null_texts = "shapes types family number bound reason");
 
@@ -30,14 +31,13 @@ static RANK_TABLE(roofline, &table_ranks, ROOFLINE_COLUMNS, .by = "gpu_ns",
 	  "its number; null: all counted steps, or a phase")                                       \
 	X(MFU_PHASE, "phase", "phase", TEXT, KEY, "where work was launched; null: all phases")     \
 	X(MFU_FLOPS, "model_flops", "model FLOPs", U64, SUM,                                       \
-	  "of matrix products, convolutions and attention, without what is computed again")        \
+	  "of matrix products, convolutions and attention, without recomputation")                 \
 	X(MFU_HARDWARE, "hardware_flops", "hardware FLOPs", U64, SUM,                              \
-	  "with what activation checkpointing computes again")                                     \
+	  "with recomputation by activation checkpointing")                                        \
 	X(MFU_MODEL_PS, "model_ps", NULL, U64, SUM, "model FLOPs at the peaks of their types")     \
 	X(MFU_HARDWARE_PS, "hardware_ps", NULL, U64, SUM,                                          \
 	  "hardware FLOPs at the peaks of their types")                                            \
-	X(MFU_TIME, "time_ns", "time", U64, SUM,                                                   \
-	  "of steps their wall times GPUs; of a phase its GPU work")                               \
+	X(MFU_TIME, "time_ns", "time", U64, SUM, "steps: wall time x GPUs; a phase: its GPU work") \
 	X(MFU_TFLOPS, "model_tflops", "TFLOP/s", F64, DERIVED, "model FLOPs / time")               \
 	X(MFU_MFU, "mfu_pct", "MFU %", F64, DERIVED, "model FLOPs at their peaks / time",          \
 	  .of = "time")                                                                            \

@@ -14,19 +14,19 @@
 	X(prefix##_FLOPS = where, "flops", NULL, U64, SUM,                                         \
 	  "floating-point operations of the calls with GPU work; null: no model")                  \
 	X(prefix##_BYTES, "bytes", NULL, U64, SUM,                                                 \
-	  "bytes that these calls have to read and write; null: no model, or an unknown type")     \
-	X(prefix##_MODELLED, "modelled_calls", NULL, U64, SUM, "calls that these are of")          \
+	  "bytes that these calls must read and write; null: no model, or an unknown type")        \
+	X(prefix##_MODELLED, "modelled_calls", NULL, U64, SUM, "calls with a model")               \
 	X(prefix##_COMPUTE, "compute_ps", NULL, U64, SUM,                                          \
-	  "picoseconds of these operations at the peak of their type; 0: it is not known")         \
+	  "picoseconds of these operations at the peak of their type; 0: unknown")                 \
 	X(prefix##_MEMORY, "memory_ps", NULL, U64, SUM,                                            \
-	  "picoseconds of these bytes at the peak of memory; 0: it is not known")                  \
+	  "picoseconds of these bytes at the memory peak; 0: unknown")                             \
 	X(prefix##_INTENSITY, "flops_per_byte", NULL, F64, DERIVED, "flops / bytes")               \
 	X(prefix##_TFLOPS, "tflops", "TFLOP/s", F64, DERIVED,                                      \
 	  "flops / GPU time, in 10^12 a second")                                                   \
 	X(prefix##_TBYTES, "tbytes", "TB/s", F64, DERIVED,                                         \
-	  "bytes / GPU time, in 10^12 a second; over the peak: caches gave some of them")          \
+	  "bytes / GPU time, in 10^12 a second; above the peak: caches supplied some")             \
 	X(prefix##_BOUND, "bound", "bound", TEXT, DERIVED,                                         \
-	  "compute or memory: which of both takes longer at its peak; null: not known")            \
+	  "compute or memory: the one that takes longer at its peak; null: unknown")               \
 	X(prefix##_OF_BOUND, "of_bound_pct", "% of bound", F64, DERIVED,                           \
 	  "the time at the bound's peak / GPU time", .of = "GPU")
 struct op_cost { /* what sums up */

@@ -39,12 +39,13 @@ static RANK_TABLE(serving, &table_ranks, SERVING_COLUMNS, .by = "wall_ns", .is_s
 	X(ROW_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                           \
 	X(ROW_PHASE, "phase", "phase", TEXT, KEY, "prefill, decode, mixed or other")               \
 	X(ROW_BATCH, "batch_size", "batch", U64, KEY, "requests, or images")                       \
-	X(ROW_PADDED, "padded_batch", "padded", U64, KEY, "with what only fills up a graph")       \
-	X(ROW_PREFILL, "prefill_requests", "prefill", U64, KEY, "requests whose prompt is read")   \
-	X(ROW_DECODE, "decode_requests", "decode", U64, KEY, "requests that generate")             \
+	X(ROW_PADDED, "padded_batch", "padded", U64, KEY,                                          \
+	  "batch size padded to that of the graph")                                                \
+	X(ROW_PREFILL, "prefill_requests", "prefill", U64, KEY, "requests in prefill")             \
+	X(ROW_DECODE, "decode_requests", "decode", U64, KEY, "requests in decode")                 \
 	X(ROW_TOKENS, "tokens", "tokens", U64, KEY, "that the step computes")                      \
 	X(ROW_WALL, "wall_ns", "wall", U64, SUM, "as in steps")                                    \
-	X(ROW_STEADY, "steady", "steady", BOOL, MAX, "it is of the steady state")
+	X(ROW_STEADY, "steady", "steady", BOOL, MAX, "the step belongs to the steady state")
 static RANK_TABLE(serving_steps, &table_ranks, ROW_COLUMNS, .since = "begin_ns", .is_seldom = true);
 
 struct served {

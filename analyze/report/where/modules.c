@@ -12,18 +12,18 @@
 
 #define MODULE_COLUMNS(X)                                                                          \
 	X(MODULE_PATH = RANK_KEYS, "path", "module", TEXT, KEY,                                    \
-	  "its name behind those of the modules around it, each with a slash between")             \
+	  "names of the enclosing modules and of the module, separated by slashes")                \
 	X(MODULE_CALLS, "calls", "calls", U64, SUM, "of the module, recomputation included")       \
 	X(MODULE_FORWARD, "forward_gpu_ns", "forward", U64, SUM,                                   \
 	  "GPU work that its forward launched, overlaps twice")                                    \
 	X(MODULE_BACKWARD, "backward_gpu_ns", "backward", U64, SUM,                                \
-	  "GPU work of the backward of what ran in it, overlaps twice")                            \
+	  "GPU work of its backward, overlaps counted twice")                                      \
 	X(MODULE_RECOMPUTE, "recompute_gpu_ns", "recompute", U64, SUM,                             \
-	  "GPU work of its forward when checkpointing runs it again, overlaps twice")              \
-	X(MODULE_HOST, "host_ns", "host", U64, SUM, "time of host threads, of all three")          \
+	  "GPU work of its recomputed forward, overlaps counted twice")                            \
+	X(MODULE_HOST, "host_ns", "host", U64, SUM, "time of host threads, for all three")         \
 	X(MODULE_IDLE, "idle_ns", "GPU waits", U64, SUM,                                           \
-	  "idle time of GPUs that it made, of all three")                                          \
-	X(MODULE_BYTES, "alloc_bytes", "memory", U64, SUM, "taken in it, freed again or not")      \
+	  "GPU idle time that it caused, for all three")                                           \
+	X(MODULE_BYTES, "alloc_bytes", "memory", U64, SUM, "bytes allocated in it, freed or not")  \
 	X(MODULE_SELF, "gpu_self_ns", "GPU self", U64, SUM,                                        \
 	  "the GPU work of all three without that of modules inside")                              \
 	X(MODULE_CAPTURE, "capture_gpu_ns", NULL, U64, DERIVED,                                    \

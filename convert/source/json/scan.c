@@ -417,8 +417,8 @@ enum status json_next(struct json_scan *s, struct json *out, struct error *err)
 			[WANT_VALUE_OR_END] = "a value or ]",
 			[WANT_KEY] = "a key in quotes",
 			[WANT_KEY_OR_END] = "a key in quotes or }",
-			[WANT_COMMA_OR_END] = "a comma or the end of what is open",
-			[WANT_NOTHING] = "nothing more",
+			[WANT_COMMA_OR_END] = "a comma, ] or }",
+			[WANT_NOTHING] = "the end",
 			[WANT_COLON] = "a colon",
 			[WANT_DIGITS] = "a number with all its digits",
 		};
