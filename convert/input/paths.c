@@ -178,7 +178,7 @@ static enum status search_operand(struct search *s, const char *operand, struct 
 				err, ST_FORMAT, NOWHERE,
 				"folder %s contains no traces (no *.tacho, *.json, *.json.gz)%s",
 				operand,
-				p->special ? "; FIFOs, devices and sockets are passed over" : "");
+				p->special ? "; FIFOs, devices and sockets are skipped" : "");
 	} else if (is_there && S_ISREG(st.st_mode)) { /* else it can be opened only once */
 		s->archive = operand;
 		status = archive_cache_list(operand, s->scratch, add_member, s, &own);

@@ -315,7 +315,7 @@ void test_input_paths(void)
 	input_paths_free(&paths);
 	snprintf(folder, sizeof(folder), "%s/none/", s.folder);
 	CHECK_U64(input_paths_find(&paths, operands, 1, "/tmp", &err), ST_FORMAT);
-	CHECK(strstr(err.text, "holds no traces") != NULL);
+	CHECK(strstr(err.text, "contains no traces") != NULL);
 	CHECK(paths.paths == NULL);
 	folder_remove(&s);
 }

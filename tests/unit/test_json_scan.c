@@ -90,8 +90,8 @@ void test_json_faults(void)
 	check_fault("{\"a", ST_TRUNCATED, 3, "JSON is truncated inside a string");
 	check_fault("[12", ST_TRUNCATED, 3, "JSON is truncated inside a value");
 	check_fault("[tr", ST_TRUNCATED, 3, "JSON is truncated inside a value");
-	check_fault("[[1,", ST_TRUNCATED, 4, "JSON is truncated inside an array, 2 deep");
-	check_fault("{\"a\":", ST_TRUNCATED, 5, "JSON is truncated inside an object, 1 deep");
+	check_fault("[[1,", ST_TRUNCATED, 4, "JSON is truncated inside an array at depth 2");
+	check_fault("{\"a\":", ST_TRUNCATED, 5, "JSON is truncated inside an object at depth 1");
 	check_fault("hello", ST_FORMAT, 0, "invalid JSON: 'h' instead of a value");
 	check_fault("[1 2]", ST_FORMAT, 3, "invalid JSON: '2' instead of a comma, ] or }");
 	check_fault("[1,]", ST_FORMAT, 3, "invalid JSON: ']' instead of a value");

@@ -362,7 +362,7 @@ void test_name_rules_ceiling(void)
 	for (int i = 0; i < 200; i++)
 		p += sprintf(p, "%s{\"phase\": \"p%d\", \"match\": \"^p%d$\"}", i ? "," : "", i, i);
 	strcpy(p, "]}");
-	CHECK(strstr(refusal(json, ST_CEILING), "more than 128 phases"));
+	CHECK(strstr(refusal(json, ST_CEILING), "more than 128 custom phases"));
 	free(json);
 }
 

@@ -98,8 +98,8 @@ void test_pickle_refuses(void)
 		{ "\x80\x02(.", "without a value" },
 		{ "\x80\x02q\0.", "remembers nothing" },
 		{ "\x80\x02K\x01r\xff\xff\xff\x7f.", "remembers nothing" },
-		{ "\x80\x02K\x01K\x01R.", "wants to run" },
-		{ "\x80\x02(R.", "wants to run" },
+		{ "\x80\x02K\x01K\x01R.", "would run" },
+		{ "\x80\x02(R.", "would run" },
 	};
 	static const uint8_t lengths[] = { 22, 16, 22, 6, 6, 7, 6, 5, 5,  12, 8,
 					   5,  7,  4,  4, 4, 3, 4, 5, 10, 8,  5 };

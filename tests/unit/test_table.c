@@ -104,7 +104,7 @@ void test_table_have(void)
 	struct error err = { 0 };
 
 	CHECK_U64(table_have(table, keys, &row, &err), ST_FORMAT);
-	CHECK(strstr(err.text, "cities has no row") != NULL);
+	CHECK(strstr(err.text, "a row that cities should have is missing") != NULL);
 	CHECK_U64(table_count(table), 0);
 	add(t, "b", 1, 7);
 	add(t, "a", 1, 42);
