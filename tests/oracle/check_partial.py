@@ -87,7 +87,7 @@ def cut(check, folder, paths):
     check.that(one[:2] == got[:2] and one[0] == 0, "cut and per step")
     parts[1:] = partials_make(check, folder, [paths[1:]])
     rc, _, said = check.run("--merge", *parts)
-    check.that(rc == 2 and "other cuts" in said, f"settings that differ: {rc} {said}")
+    check.that(rc == 2 and "different filters" in said, f"settings that differ: {rc} {said}")
     rc, _, said = check.run("--merge", "--steps", "1", parts[0])
     check.that(rc == 2 and "--partial" in said, f"a cut of a merge: {rc} {said}")
 
@@ -128,7 +128,7 @@ def faults(check, folder, paths):
     for name, change, word in (("version", lambda b: b.__setitem__(8, 9), "version 9"),
                                ("damage", lambda b: b.__setitem__(len(b) // 2,
                                                                   b[len(b) // 2] ^ 1), "damaged"),
-                               ("cut", lambda b: b.__delitem__(slice(-7, None)), "bytes of")):
+                               ("cut", lambda b: b.__delitem__(slice(-7, None)), "truncated")):
         one = bytearray(whole)
         change(one)
         with open(os.path.join(folder, "hurt"), "wb") as f:
