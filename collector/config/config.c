@@ -25,8 +25,8 @@ const struct option config_options[] = {
 	{ "sample", 0, OPTION_TEXT, "SPEC", "memory samples: 100ms, steps=10, both, or none",
 	  AT(sample), "100ms" },
 	{ "kinds", 0, OPTION_TEXT, "LIST",
-	  "all, or a list of kernel, memcpy, memset, graph, sync, api, range, step, mark, counter, "
-	  "jit, overhead; memory and health only if named",
+	  "all, or some of kernel, memcpy, memset, graph, sync, api, range, step, mark, counter, "
+	  "jit, overhead; only if named: memory, health",
 	  AT(kinds), "all" },
 	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto",
 	  AT(graphs), "auto" },
@@ -35,8 +35,7 @@ const struct option config_options[] = {
 	{ "min-free", 0, OPTION_SIZE, "SIZE", "stop writing when less disk space is free",
 	  AT(min_free), "64M" },
 	{ "ring", 0, OPTION_SIZE, "SIZE",
-	  "flight recorder: keep only the last SIZE bytes and save them on a trigger", AT(ring),
-	  "0" },
+	  "flight recorder: keep the last SIZE, save it on a trigger", AT(ring), "0" },
 	{ "save-on", 0, OPTION_TEXT, "LIST",
 	  "when to save the ring: slow=1.5 (times the median step), "
 	  "hang=300s, signal, death; min=5ms, cool=60s, keep=3",
@@ -54,8 +53,8 @@ const struct option config_options[] = {
 	  "detach from CUDA after windows: no, yes, auto (not with graphs)", AT(finalize), "no" },
 	{ "clock", 0, OPTION_TEXT, "NAME", "auto or monotonic", AT(clock), "auto" },
 	{ "nvtx", 0, OPTION_FLAG, NULL, "record NVTX ranges and marks", AT(nvtx), "yes" },
-	{ "nccl", 0, OPTION_TEXT, "HOW",
-	  "NCCL events to record: no, calls, or all (channels, proxies)", AT(nccl), "calls" },
+	{ "nccl", 0, OPTION_TEXT, "HOW", "NCCL events: no, calls, or all (channels, proxies)",
+	  AT(nccl), "calls" },
 	{ "totals", 0, OPTION_FLAG, NULL, "keep live totals outside windows, too", AT(totals),
 	  "no" },
 	{ "trace-python", 0, OPTION_FLAG, NULL, "record Python calls as ranges; slow",
