@@ -26,7 +26,7 @@ enum { LEAK_STEPS = 20, GAUGES_MAX = 4096 };
 	X(MEM_PEAK_STEP, "peak_step", "at step", U64, DERIVED,                                     \
 	  "step in which it was first reached")                                                    \
 	X(MEM_PEAK_PHASE, "peak_phase", "in phase", TEXT, DERIVED,                                 \
-	  "step in which it was first reached")                                                    \
+	  "phase in which it was first reached")                                                   \
 	X(MEM_RESERVED, "reserved_bytes", "reserved bytes", U64, MAX,                              \
 	  "most memory reserved by the allocator; null: unknown")                                  \
 	X(MEM_TOTAL, "total_bytes", "total bytes", U64, MAX,                                       \
