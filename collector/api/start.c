@@ -98,22 +98,18 @@ static __attribute__((constructor)) void start(void)
 	config.is_worker = command_is_worker();
 	plain_set(getenv("TACHO_PLAIN"));
 	arena_forbid(getenv("TACHO_WITHOUT"));
-	const char *recorder = secure_getenv(INTRODUCE_VARIABLE);
-	if (recorder)
-		introduce_to(recorder);
+	char library[PATH_MAX] = "";
+	Dl_info self;
+	if (dladdr(&config, &self) && !realpath(self.dli_fname, library))
+		library[0] = '\0';
+	introduce_to(secure_getenv(INTRODUCE_VARIABLE), library);
 	session_init(&config, probe_types, &writer_hooks);
 	if (config.forbidden)
 		return;
 	seen_open(getenv("TACHO_SEEN"));
-	if (config.enabled) {
-		/* NVTX loads its handler by this variable alone, also when we are in the process
-		 * already. */
-		char path[PATH_MAX];
-		Dl_info self;
-
-		if (config.nvtx && dladdr(&config, &self) && realpath(self.dli_fname, path))
-			setenv("NVTX_INJECTION64_PATH", path, 0);
-	}
+	/* NVTX loads its handler by this variable alone, also when we are in the process already */
+	if (config.enabled && config.nvtx && *library)
+		setenv("NVTX_INJECTION64_PATH", library, 0);
 	if (config.enabled && config.window_spec.signal)
 		signals_install_toggle(config.window_spec.signal);
 	pthread_atfork(before_fork, forked_parent, forked_child);

@@ -2,6 +2,7 @@
 #include "collector/arena/introduce.h"
 
 #include "collector/arena/arena.h"
+#include "collector/arena/spawn.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 
 static struct sockaddr_un address;
 static socklen_t address_len;
+static pid_t spawned;
 
 socklen_t introduce_address(const char *name, struct sockaddr_un *out)
 {
@@ -22,7 +24,7 @@ socklen_t introduce_address(const char *name, struct sockaddr_un *out)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 }
 
-static bool introduce(int arena_fd)
+static bool send_arena(int arena_fd)
 {
 	struct introduction hello = { ARENA_MAGIC, ARENA_VERSION, (uint32_t)getpid() };
 	union {
@@ -49,9 +51,24 @@ static bool introduce(int arena_fd)
 	return sent;
 }
 
-void introduce_to(const char *name)
+/* A recorder that cannot be reached, in another network namespace for one, is as good as none. */
+static bool introduce(int arena_fd)
 {
-	address_len = introduce_address(name, &address);
-	if (address_len)
+	spawned = 0;
+	if (address_len && send_arena(arena_fd))
+		return true;
+	spawned = spawn_recorder(arena_fd);
+	return spawned != 0;
+}
+
+void introduce_to(const char *name, const char *library)
+{
+	address_len = name ? introduce_address(name, &address) : 0;
+	if (spawn_find(library) || address_len)
 		arena_introduce_by(introduce);
+}
+
+pid_t introduced_to(void)
+{
+	return spawned;
 }

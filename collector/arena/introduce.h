@@ -5,8 +5,8 @@
  *	program   connects, sends one message with the arena's descriptor, closes both
  *	recorder  keeps the descriptor, and learns from the socket who the program is
  *
- * Nothing is answered and nothing waits: where the recorder cannot be reached, or is busy, the
- * program goes on without it.
+ * Nothing is answered and nothing waits.  Where tacho-record has not started a recorder, or it
+ * cannot be reached, the program starts one for itself (spawn.h).
  */
 #pragma once
 
@@ -23,5 +23,10 @@ struct introduction {
 
 /* The address of a name as in the variable; 0: it is none. */
 socklen_t introduce_address(const char *name, struct sockaddr_un *out);
-/* Introduces every arena of this process to the recorder with this name, which is copied. */
-void introduce_to(const char *name);
+/*
+ * Introduces every arena of this process to the recorder with this name, which is copied; where it
+ * is NULL, or nobody has it, to one that is started from beside the library.
+ */
+void introduce_to(const char *name, const char *library);
+/* The number of the recorder that was started for this process; 0: none was. */
+pid_t introduced_to(void);

@@ -3,12 +3,14 @@
  * tacho-record: runs a command with libtacho.so preloaded.  As the main file of a tool it may
  * include from any folder of the collector.
  */
+#include "collector/arena/spawn.h"
 #include "collector/config/config.h"
 #include "collector/control/control.h"
 #include "collector/record/internal.h"
 #include "collector/recorder/recorder.h"
 #include "collector/store/store.h"
 #include "schemas/base/buf.h"
+#include "schemas/base/plain.h"
 #include "schemas/base/quantity.h"
 
 #include <cjson/cJSON.h>
@@ -324,6 +326,10 @@ int main(int argc, char **argv)
 	enum status status;
 	int operands = 0;
 
+	if (argc == 3 && !strcmp(argv[1], SPAWN_ARGUMENT)) {
+		plain_set(getenv("TACHO_PLAIN"));
+		return recorder_serve_program((uint32_t)strtoul(argv[2], NULL, 10));
+	}
 	run_hold_streams();
 	status = take_arguments(sets, argc, argv, &operands, &err);
 	own.name = argv[0] ? argv[0] : "";

@@ -71,7 +71,9 @@ static void start_watching(const struct recorded *r)
 enum recorder_end recorder_live(const struct recorded *r)
 {
 	static struct config config;
-	struct writer_program who = { .pid = r->inner_pid, .is_gone = is_gone };
+	struct writer_program who = { .pid = r->inner_pid,
+				      .is_gone = is_gone,
+				      .is_alone = r->is_alone };
 	size_t len;
 
 	prctl(PR_SET_NAME, "tacho-writer");

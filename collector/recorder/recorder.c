@@ -3,6 +3,7 @@
 
 #include "collector/arena/arena.h"
 #include "collector/arena/introduce.h"
+#include "collector/arena/spawn.h"
 #include "collector/session/clock.h"
 
 #include <errno.h>
@@ -337,23 +338,49 @@ static void note_child(int number)
 {
 }
 
-static void recorder_main(int listener, int starter, uint64_t hang_ns)
+static void settle_in(void)
 {
-	struct server s = { .listener = listener, .starter = starter, .hang_ns = hang_ns };
 	sigset_t none;
 
-	setsid();
 	prctl(PR_SET_NAME, "tacho-recorder");
 	signal(SIGCHLD, note_child); /* it ends a poll() */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void recorder_main(int listener, int starter, uint64_t hang_ns)
+{
+	struct server s = { .listener = listener, .starter = starter, .hang_ns = hang_ns };
+
+	setsid();
+	settle_in();
 	close_others(listener, starter, hang_ns != 0);
 	(void)!chdir("/");
 	if (has_room(&s))
 		while (serve(&s))
 			;
 	_exit(0);
+}
+
+int recorder_serve_program(uint32_t pid)
+{
+	bool has_pidfd = fcntl(SPAWN_PIDFD, F_GETFD) >= 0;
+	struct server s = { .listener = -1, .starter = -1 };
+
+	if (fcntl(SPAWN_ARENA, F_GETFD) < 0 || !has_room(&s))
+		return EXIT_FAILURE;
+	close_others(SPAWN_ARENA, SPAWN_PIDFD, false);
+	settle_in();
+	s.clients[s.count++] = (struct recorded){ .pid = pid,
+						  .inner_pid = pid,
+						  .arena = SPAWN_ARENA,
+						  .pidfd = has_pidfd ? SPAWN_PIDFD : -1,
+						  .is_alone = true };
+	start_writer(&s, &s.clients[0]);
+	while (serve(&s))
+		;
+	return EXIT_SUCCESS;
 }
 
 static enum status listen_somewhere(int *listener, char name[64], struct error *err)

@@ -48,6 +48,12 @@ enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *e
  */
 unsigned recorder_settle(struct recorder *r);
 
+/*
+ * The recorder of one program, which has started it with the descriptors of arena/spawn.h; runs
+ * until that program is gone, and returns an exit status.
+ */
+int recorder_serve_program(uint32_t pid);
+
 /* ---- its parts ---- */
 
 /* A process as the recorder got to know it. */
@@ -58,6 +64,7 @@ struct recorded {
 	pid_t writer;       /* 0: there is none any more */
 	bool is_dead;       /* or another program by now */
 	bool is_done;       /* nothing is left to write */
+	bool is_alone;      /* no tacho-record comes after it, and saves its ring */
 	/* For hangs: its arena as the recorder reads it (NULL: not yet), and the step it is in. */
 	const struct arena_header *watched;
 	size_t watched_bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/session/internal.h"
 
+#include "collector/arena/introduce.h"
 #include "collector/arena/texts.h"
 #include "collector/session/seen.h"
 #include "collector/session/signals.h"
@@ -123,6 +124,8 @@ static void find_runner(void)
 	if (session.config->ring)
 		signals_install_save(session.config->trigger_spec.signal_number);
 	if (!session.needs_inside && arena_is_introduced()) {
+		if (introduced_to())
+			session_runs_as((uint32_t)introduced_to());
 		session_set_runner(RUNNER_OUTSIDE);
 		return;
 	}

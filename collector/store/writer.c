@@ -319,10 +319,10 @@ static bool serve(struct writer *w, unsigned *fullest)
 			if (w->probes[i]->close)
 				w->probes[i]->close(w, tick_to_ns(tick_now()) + FLUSH_MS * MS);
 		w->opened = false;
-		if (w->is_last)
+		if (w->is_last && !w->program->is_alone)
 			writer_leave_ring(w);
 		else
-			writer_look_last(w, death_came());
+			writer_look_last(w, w->is_last || death_came());
 		writer_close_log(w);
 	} else if (asked.waited) {
 		flush_now(w, asked.close);

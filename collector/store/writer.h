@@ -36,6 +36,7 @@ void writer_quit(struct writer *w, bool finished);
 struct writer_program {
 	uint32_t pid;        /* as it sees itself */
 	const char *command; /* its command line */
+	bool is_alone;       /* at its death its ring is saved here; else by tacho-record */
 	/* At the begin of each round: it is dead, or another program by now. */
 	bool (*is_gone)(void);
 };

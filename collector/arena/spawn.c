@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/arena/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STACK = 32 << 10, KEPT_MAX = 8 };
+
+static char program[PATH_MAX];
+
+struct start {
+	int arena;
+	pid_t job;
+	char *argv[4], *envp[KEPT_MAX];
+	uint8_t *stacks;
+	pid_t pid;  /* of the recorder */
+	int failed; /* errno of its start; 0: it runs */
+};
+
+bool spawn_find(const char *library)
+{
+	static const char *const places[] = { "tacho-record", "../bin/tacho-record" };
+	const char *end = strrchr(library, '/');
+	char path[2 * PATH_MAX];
+
+	for (size_t i = 0; end && i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, sizeof(path), "%.*s/%s", (int)(end - library), library, places[i]);
+		if (access(path, X_OK) == 0 && realpath(path, program))
+			return true;
+	}
+	program[0] = '\0';
+	return false;
+}
+
+/* What the recorder may need of the environment; the rest is the program's, which it reads there.
+ */
+static void keep_environment(char *envp[KEPT_MAX])
+{
+	static const char *const kept[] = { "PATH=", "LD_LIBRARY_PATH=", "TACHO_PLAIN=",
+					    "ASAN_OPTIONS=", "TSAN_OPTIONS=" };
+	size_t count = 0;
+
+	for (char **e = environ; e && *e; e++)
+		for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+			if (count < KEPT_MAX - 1 && strncmp(*e, kept[i], strlen(kept[i])) == 0)
+				envp[count++] = *e;
+	envp[count] = NULL;
+}
+
+/*
+ * The two functions below run in children that have the program's memory, while the thread that
+ * starts them stands still: they call nothing that keeps state there.
+ */
+static int become_recorder(void *arg)
+{
+	struct start *s = arg;
+	int pidfd = -1;
+
+	s->pid = (pid_t)syscall(SYS_getpid);
+#ifdef SYS_pidfd_open
+	pidfd = (int)syscall(SYS_pidfd_open, s->job, 0);
+#endif
+	/* copies above those two numbers, so that neither takes the other's place */
+	int arena = fcntl(s->arena, F_DUPFD_CLOEXEC, SPAWN_PIDFD + 1);
+	int watched = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, SPAWN_PIDFD + 1);
+	close(SPAWN_PIDFD);
+	if (arena < 0 || dup2(arena, SPAWN_ARENA) < 0 ||
+	    (watched >= 0 && dup2(watched, SPAWN_PIDFD) < 0)) {
+		s->failed = errno;
+		_exit(127);
+	}
+	setsid();
+	execve(program, s->argv, s->envp);
+	s->failed = errno;
+	_exit(127);
+}
+
+static int make_orphan(void *arg)
+{
+	struct start *s = arg;
+
+	if (clone(become_recorder, s->stacks + STACK, CLONE_VM | CLONE_VFORK, s) < 0)
+		s->failed = errno;
+	_exit(0);
+}
+
+/* With all signals blocked: no handler of the program runs in a child that has its memory. */
+static void start(struct start *s)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid_t child = clone(make_orphan, s->stacks + 2 * STACK, CLONE_VM | CLONE_VFORK, s);
+	if (child < 0)
+		s->failed = errno;
+	while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR)
+		;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+pid_t spawn_recorder(int arena)
+{
+	char number[24], argument[] = SPAWN_ARGUMENT;
+	struct start s = { .arena = arena,
+			   .job = getpid(),
+			   .argv = { program, argument, number, NULL } };
+	int kept = errno;
+
+	if (!*program)
+		return 0;
+	snprintf(number, sizeof(number), "%d", (int)s.job);
+	keep_environment(s.envp);
+	s.stacks = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (s.stacks == MAP_FAILED)
+		return 0;
+	start(&s);
+	munmap(s.stacks, 2 * STACK);
+	errno = kept;
+	return s.failed ? 0 : s.pid;
+}
