@@ -72,11 +72,13 @@ CONVERT_CLI := $(call in,convert/cli)
 ANALYZE     := $(call in,$(addprefix analyze/,timeline cause engine replay model report report/* findings format \
 	format/* explain))
 ANALYZE_CLI := $(filter-out analyze/cli/mpi_plugin.c,$(call in,analyze/cli))
-RECORD      := $(call in,collector/record collector/recorder) $(patsubst %,collector/probe/%/probe.c,api nvtx memory health)
+STORE       := $(call in,collector/store)
+RECORD      := $(call in,$(addprefix collector/,record recorder control)) $(patsubst %,collector/probe/%/probe.c,api nvtx memory health)
 PROBES      := $(wildcard collector/probe/probe_list.c collector/probe/*/probe.c)
-LIBTACHO    := $(call in,$(addprefix collector/,api arena config control schedule session store probe probe/*))
-# What of the library tools and unit tests link: all but its constructor and the probes themselves.
-COLLECTOR   := $(filter-out collector/api/start.c $(PROBES),$(LIBTACHO))
+LIBTACHO    := $(call in,$(addprefix collector/,api arena config schedule session helper probe probe/*))
+# What tools and unit tests link: of the library all but its constructor, its helper's thread and
+# the probes themselves, and the writer in the place of the helper's.
+COLLECTOR   := $(filter-out collector/api/start.c collector/helper/helper.c collector/helper/writer.c $(PROBES),$(LIBTACHO)) $(STORE)
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 pics = $(patsubst %.c,$(B)/pic/%.o,$(1))

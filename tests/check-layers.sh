@@ -17,13 +17,14 @@ rules() {
 	collector/arena            schemas
 	collector/session          collector/(arena|config|schedule) schemas
 	collector/store            collector/(arena|config|schedule|session|probe) schemas
+	collector/helper           collector/(arena|config|schedule|session|store|probe) schemas
 	collector/control          collector/(config|schedule|session) schemas
 	collector/probe            collector/(arena|config|schedule|session|store) schemas
 	collector/probe/cupti      collector/(arena|config|schedule|session|store|probe) schemas
 	collector/probe/nvtx       collector/(arena|config|schedule|session|store|probe) schemas
 	collector/api              collector schemas
 	collector/record           collector schemas
-	collector/recorder         collector/(arena|config|control|probe|session|store) schemas
+	collector/recorder         collector/(arena|config|control|helper|probe|session|store) schemas
 	convert/base               schemas
 	convert/input              convert/base schemas
 	convert/spool              convert/(base|source) schemas

@@ -8,7 +8,6 @@
 #include "collector/arena/texts.h"
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
-#include "collector/probe/probe.h"
 #include "schemas/base/buf.h"
 
 #include <string.h>
@@ -318,17 +317,4 @@ void tacho_save(void)
 		return;
 	trigger_ask(TRIGGER_COMMAND);
 	session_flush(WAIT_NS);
-}
-
-size_t tacho_doctor(char *text, size_t size)
-{
-	const struct probe_type *const *probe = session_probes();
-	struct buf out;
-
-	buf_init(&out, TEXT_MAX);
-	buf_putf(&out, "library   libtacho %s is loaded\n", TACHO_VERSION);
-	for (; probe && *probe; probe++)
-		if ((*probe)->doctor)
-			(*probe)->doctor(&out);
-	return give_text(&out, text, size);
 }

@@ -4,14 +4,15 @@
 #include "collector/arena/arena.h"
 #include "collector/arena/introduce.h"
 #include "collector/config/config.h"
-#include "collector/control/control.h"
+#include "collector/helper/helper.h"
+#include "collector/probe/cupti/lib.h"
 #include "collector/probe/probe.h"
 #include "collector/probe/cupti/lib.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/session/seen.h"
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
-#include "collector/store/writer.h"
+#include "schemas/base/buf.h"
 #include "schemas/base/plain.h"
 
 #include <dlfcn.h>
@@ -24,21 +25,11 @@
 #include <unistd.h>
 
 #define EXIT_LIMIT_NS UINT64_C(2000000000)
+enum { TEXT_MAX = 1 << 20 };
 
 static struct config config;
 
-static void quit_writer(struct writer *w, bool finished)
-{
-	control_stop();
-	writer_quit(w, finished);
-}
-
-static void began(void)
-{
-	control_start(getpid());
-}
-
-static const struct writer_hooks writer_hooks = { writer_start, began, quit_writer };
+static const struct session_helper helper = { cupti_is_needed, helper_start };
 
 /* For tacho-record --doctor with a command: what works here, where it has loaded CUDA. */
 static void tell_doctor(const char *path)
@@ -80,8 +71,6 @@ static void forked_child(void)
 
 	nvtx_names_unlock();
 	session_forked_child();
-	signals_forked();
-	control_forked();
 	for (probe = probe_types; *probe; probe++)
 		if ((*probe)->forked)
 			(*probe)->forked();
@@ -103,15 +92,34 @@ static __attribute__((constructor)) void start(void)
 	if (dladdr(&config, &self) && !realpath(self.dli_fname, library))
 		library[0] = '\0';
 	introduce_to(secure_getenv(INTRODUCE_VARIABLE), library);
-	session_init(&config, probe_types, &writer_hooks);
+	session_init(&config, &helper);
 	if (config.forbidden)
 		return;
 	seen_open(getenv("TACHO_SEEN"));
-	/* NVTX loads its handler by this variable alone, also when we are in the process already */
+	/* NVTX and CUDA load us by these alone, also when we are in the process already */
 	if (config.enabled && config.nvtx && *library)
 		setenv("NVTX_INJECTION64_PATH", library, 0);
+	if (config.enabled && *library)
+		setenv("CUDA_INJECTION64_PATH", library, 0);
 	if (config.enabled && config.window_spec.signal)
 		signals_install_toggle(config.window_spec.signal);
 	pthread_atfork(before_fork, forked_parent, forked_child);
 	atexit(at_exit);
+}
+
+size_t tacho_doctor(char *text, size_t size)
+{
+	const struct probe_type *const *probe = probe_types;
+	struct buf out;
+
+	buf_init(&out, TEXT_MAX);
+	buf_putf(&out, "library   libtacho %s is loaded\n", TACHO_VERSION);
+	for (; *probe; probe++)
+		if ((*probe)->doctor)
+			(*probe)->doctor(&out);
+	if (text && size)
+		snprintf(text, size, "%s", buf_text(&out));
+	size = out.len;
+	buf_release(&out);
+	return size;
 }

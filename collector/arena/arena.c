@@ -34,6 +34,8 @@ static size_t threads_most = THREADS_USUAL;
 static bool (*introduce)(int fd);
 static bool introduced;
 static unsigned forbidden, lacking; /* bits of enum arena_need */
+static enum arena_refusal refusal;
+static uint64_t refused_at;
 
 static const struct {
 	const char *word, *without;
@@ -95,28 +97,48 @@ void *arena_private(size_t bytes)
 	return p;
 }
 
-/* A memory file of this size, or -1. */
-static int make_file(size_t bytes)
+/* A memory file without a name, or -1. */
+static int open_file(void)
 {
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	struct rlimit most;
 	int fd = -1;
 
-	/* a file over the limit would cost the program a SIGXFSZ */
-	if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < bytes ||
-	    !is_allowed(ARENA_MEMFD))
-		return -1;
-	if (is_allowed(ARENA_NOEXEC)) {
+	errno = 0;
+	if (is_allowed(ARENA_MEMFD) && is_allowed(ARENA_NOEXEC)) {
 		fd = memfd_create("tacho", flags | MFD_NOEXEC_SEAL);
 		note(ARENA_NOEXEC, fd >= 0 || errno != EINVAL);
 	}
+	if (fd < 0 && is_allowed(ARENA_MEMFD))
+		note(ARENA_MEMFD, (fd = memfd_create("tacho", flags)) >= 0);
+	if (fd < 0 && errno != EMFILE && errno != ENFILE)
+		fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return fd;
+}
+
+static void refuse(enum arena_refusal why, int resource)
+{
+	struct rlimit most = { 0 };
+
+	refusal = why;
+	if (resource >= 0 && getrlimit((__rlimit_resource_t)resource, &most) == 0)
+		refused_at = most.rlim_cur;
+}
+
+static int make_file(size_t bytes)
+{
+	struct rlimit most;
+
+	/* a file over the limit would cost the program a SIGXFSZ */
+	if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < bytes) {
+		refuse(REFUSED_FILE_SIZE, RLIMIT_FSIZE);
+		return -1;
+	}
+	int fd = open_file();
 	if (fd < 0)
-		fd = memfd_create("tacho", flags);
-	if (!note(ARENA_MEMFD, fd >= 0))
-		return -1;
-	if (ftruncate(fd, (off_t)bytes) != 0) {
+		refuse(REFUSED_DESCRIPTORS, RLIMIT_NOFILE);
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
 		close(fd);
-		return -1;
+		fd = -1;
 	}
 	return fd;
 }
@@ -128,17 +150,19 @@ static void close_file(int *fd)
 	*fd = -1;
 }
 
-/* *fd: its file, or -1. */
+/* *fd: its file. */
 static struct arena_header *map(size_t bytes, int *fd)
 {
 	*fd = make_file(bytes);
-	int flags = *fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
-	void *p = mmap(NULL, bytes, PROT_NONE, flags | MAP_NORESERVE, *fd, 0);
+	if (*fd < 0)
+		return NULL;
+	void *p = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
 
 	/* whoever gets it may rely on its size; writing is never sealed */
-	if (*fd >= 0 && is_allowed(ARENA_SEALS))
+	if (is_allowed(ARENA_SEALS))
 		note(ARENA_SEALS, fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
 	if (p == MAP_FAILED) {
+		refuse(REFUSED_SPACE, RLIMIT_AS);
 		close_file(fd);
 		return NULL;
 	}
@@ -190,7 +214,9 @@ static bool make(size_t texts)
 	atomic_store_explicit(&a->used, ARENA_HEADER + texts, memory_order_relaxed);
 	atomic_store_explicit(&mapped, a, memory_order_release);
 	claim->is_mine = true;
-	introduced = introduce && fd >= 0 && introduce(fd);
+	introduced = introduce && introduce(fd);
+	if (!introduced)
+		refuse(REFUSED_RECORDER, -1);
 	close_file(&fd);
 	return true;
 }
@@ -198,6 +224,12 @@ static bool make(size_t texts)
 void arena_introduce_by(bool (*by)(int fd))
 {
 	introduce = by;
+}
+
+enum arena_refusal arena_refused(uint64_t *limit)
+{
+	*limit = refused_at;
+	return refusal;
 }
 
 bool arena_is_introduced(void)

@@ -24,9 +24,9 @@
 
 struct buf;
 
-enum { ARENA_VERSION = 3, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
+enum { ARENA_VERSION = 4, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
 /* What probes keep for the whole process. */
-enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_TABLES };
+enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_HELPER, ARENA_TABLES };
 #define ARENA_MAGIC UINT64_C(0x316f686361742e2e) /* "..tacho1" */
 
 struct arena_header {
@@ -71,7 +71,7 @@ struct arena_header {
 /* What the kernel may lack, each with a way to do without it. */
 /* clang-format off */
 #define ARENA_NEEDS(X)                                                                             \
-	X(MEMFD, "memfd", "memfd_create(): the rings are memory that cannot be handed over")       \
+	X(MEMFD, "memfd", "memfd_create(): the rings are in a file of /dev/shm without a name")    \
 	X(NOEXEC, "noexec", "MFD_NOEXEC_SEAL: the memory may be mapped as code")                   \
 	X(SEALS, "seals", "file seals: the memory's size can be changed by who holds it")          \
 	X(WIPE, "wipe", "MADV_WIPEONFORK: a child of a bare clone() writes to its parent's rings")
@@ -97,6 +97,15 @@ void arena_doctor(struct buf *out);
 void arena_introduce_by(bool (*introduce)(int fd));
 /* Another process has this process's arena. */
 bool arena_is_introduced(void);
+/* Why it has not: no memory, or the limit of the process that is too small for an arena. */
+enum arena_refusal {
+	REFUSED_MEMORY,
+	REFUSED_SPACE,
+	REFUSED_FILE_SIZE,
+	REFUSED_DESCRIPTORS,
+	REFUSED_RECORDER,
+};
+enum arena_refusal arena_refused(uint64_t *limit);
 /*
  * Maps an arena of another process: from here on it is this process's.  It is a private copy unless
  * that process is alive, and both are to see what the other does.  False: what lies there is no

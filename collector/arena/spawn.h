@@ -8,8 +8,7 @@
  * no SIGCHLD comes.  What is not so: as process 1 of a container, and as a subreaper
  * (prctl(PR_SET_CHILD_SUBREAPER)), the program becomes the parent of every orphan.
  */
-#ifndef COLLECTOR_ARENA_SPAWN_H
-#define COLLECTOR_ARENA_SPAWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -23,4 +22,3 @@ bool spawn_find(const char *library);
 /* Starts the recorder with the arena; its process number, or 0: it could not be started. */
 pid_t spawn_recorder(int arena);
 
-#endif

@@ -221,6 +221,15 @@ void config_release(struct config *c)
 	}
 }
 
+bool config_wants_gpu(const struct config *c)
+{
+	static const uint32_t cupti = 1u << KIND_KERNEL | 1u << KIND_MEMCPY | 1u << KIND_MEMSET |
+				      1u << KIND_GRAPH | 1u << KIND_SYNC | 1u << KIND_API |
+				      1u << KIND_JIT | 1u << KIND_OVERHEAD;
+
+	return c->kinds_mask & cupti || c->device_memory;
+}
+
 const char *config_ring_dir(const struct config *c)
 {
 	return *c->ring_dir ? c->ring_dir : c->out;

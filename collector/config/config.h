@@ -104,6 +104,9 @@ struct config {
 	char device_uuids[CONFIG_DEVICES][48];
 };
 
+/* Something is wanted that only CUPTI can tell. */
+bool config_wants_gpu(const struct config *c);
+
 /* The rows, into a struct config. */
 extern const struct option config_options[];
 

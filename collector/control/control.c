@@ -252,32 +252,3 @@ void control_start(pid_t pid)
 	control.fd = -1;
 	control.running = false;
 }
-
-void control_stop(void)
-{
-	struct timespec until;
-
-	if (control.fd < 0)
-		return;
-	control.stop = true;
-	if (!is_ours())
-		return; /* the program has closed our socket: the thread waits until the process
-			   ends */
-	shutdown(control.fd, SHUT_RDWR);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += STOP_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	if (pthread_timedjoin_np(control.thread, NULL, &until) != 0)
-		return;
-	close(control.fd);
-	control.fd = -1;
-}
-
-void control_forked(void)
-{
-	if (control.fd >= 0 && is_ours())
-		close(control.fd);
-	control.fd = -1;
-	control.running = false;
-}

@@ -33,14 +33,10 @@ enum {
  */
 socklen_t control_address(int pid, struct sockaddr_un *out, uid_t *owner);
 
-/* ---- where the writer runs: in the recorder, or in the recorded process ---- */
+/* ---- in the recorder ---- */
 
 /* Starts the thread, if the socket of the recorded process can be had.  Called once. */
 void control_start(pid_t pid);
-/* Ends the thread, and waits for it for a moment. */
-void control_stop(void);
-/* The child of a fork closes its copy of the parent's socket. */
-void control_forked(void);
 
 /* ---- in tacho-record ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/record/internal.h"
 
+#include "collector/arena/arena.h"
 #include "collector/config/config.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/quantity.h"
@@ -159,14 +160,23 @@ static void put_window(const struct ending *e, struct buf *out)
 				  "tacho_step()), no GPU and no NVTX was used");
 }
 
-static void put_refused(struct buf *out)
+static void put_refused(const struct seen *seen, struct buf *out)
 {
-	struct rlimit space;
+	char size[UNIT_TEXT];
 
-	buf_put_text(out, "the program had no memory for what it recorded");
-	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-		buf_putf(out, "; its address space is limited to %.1f MiB, see ulimit -v",
-			 (double)space.rlim_cur / (1 << 20));
+	unit_format_size(seen->limit, size);
+	buf_put_text(out, "the program could not be recorded: ");
+	if (seen->refusal == REFUSED_RECORDER)
+		buf_put_text(out, "the recorder could not be reached from where it runs");
+	else if (seen->refusal == REFUSED_DESCRIPTORS)
+		buf_putf(out, "of %llu descriptors none was free, see ulimit -n",
+			 (unsigned long long)seen->limit);
+	else if (seen->refusal == REFUSED_FILE_SIZE)
+		buf_putf(out, "its files are limited to %s, see ulimit -f", size);
+	else if (seen->refusal == REFUSED_SPACE && seen->limit != RLIM_INFINITY)
+		buf_putf(out, "its address space is limited to %s, see ulimit -v", size);
+	else
+		buf_put_text(out, "it had no memory for its rings");
 }
 
 static void put_reason(const struct ending *e, struct buf *out)
@@ -193,7 +203,7 @@ static void put_reason(const struct ending *e, struct buf *out)
 	else if (ending_put_disk(c, out))
 		;
 	else if (e->seen.refused)
-		put_refused(out);
+		put_refused(&e->seen, out);
 	else if (c->ring && e->seen.steps)
 		buf_putf(out, "nothing happened that --save-on %s waits for", c->save_on);
 	else

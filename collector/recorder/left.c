@@ -14,9 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct probe_type probe_api, probe_nvtx, probe_memory, probe_health;
-const struct probe_type *const recorder_probes[] = { &probe_api, &probe_nvtx, &probe_memory,
-						     &probe_health, NULL };
+extern const struct probe_type probe_helper;
+const struct probe_type *const recorder_probes[] = { &probe_api, &probe_nvtx, &probe_helper, NULL };
 
 static bool read_settings(struct config *config)
 {
@@ -75,7 +74,6 @@ bool recorder_read(const struct recorded *r, struct config *config)
 
 bool recorder_take_left(const struct recorded *dead)
 {
-	static const struct probe_type *const probes[] = { &probe_api, &probe_nvtx, NULL };
 	static struct config config;
 	size_t len;
 
@@ -85,6 +83,7 @@ bool recorder_take_left(const struct recorded *dead)
 		return true;
 	cut_log();
 	session_adopt(&config);
-	writer_put_left(&config, probes, dead->inner_pid, name_text(arena()->command, &len));
+	writer_put_left(&config, recorder_probes, dead->inner_pid,
+			name_text(arena()->command, &len));
 	return true;
 }

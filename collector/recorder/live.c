@@ -30,9 +30,9 @@ static void note_gone(int number)
 	session_wake_writer();
 }
 
-static bool is_dead(void)
+bool recorder_program_is_gone(void)
 {
-	if (program.pidfd < 0 && kill(program.pid, 0) < 0 && errno == ESRCH)
+	if (program.pid && program.pidfd < 0 && kill(program.pid, 0) < 0 && errno == ESRCH)
 		atomic_store(&program.is_gone, true);
 	return atomic_load(&program.is_gone);
 }
@@ -40,7 +40,7 @@ static bool is_dead(void)
 static bool is_gone(void)
 {
 	recorder_adopt_late();
-	return is_dead();
+	return recorder_program_is_gone();
 }
 
 static void *watch(void *arg)
@@ -68,7 +68,7 @@ static void start_watching(const struct recorded *r)
 		program.pidfd = -1;
 }
 
-enum recorder_end recorder_live(const struct recorded *r)
+bool recorder_live(const struct recorded *r)
 {
 	static struct config config;
 	struct writer_program who = { .pid = r->inner_pid,
@@ -78,20 +78,20 @@ enum recorder_end recorder_live(const struct recorded *r)
 
 	prctl(PR_SET_NAME, "tacho-writer");
 	if (!arena_adopt(r->arena, true))
-		return RECORDER_BROKEN;
+		return false;
 	session_join(&config, r->pid);
 	start_watching(r);
-	while (session_runner() == RUNNER_NONE) {
-		if (is_dead())
-			return RECORDER_DONE; /* it has made no event */
+	while (!session_has_begun()) {
+		if (recorder_program_is_gone())
+			return true; /* it has made no event */
 		session_sleep(LOOK_NS);
 	}
 	if (!recorder_adopt(&config))
-		return RECORDER_BROKEN;
+		return false;
 	if (r->pid == r->inner_pid) /* it sees us */
 		session_runs_as((uint32_t)getpid());
 	control_start((pid_t)r->pid);
 	who.command = name_text(arena()->command, &len);
 	writer_run(&config, recorder_probes, &who);
-	return session_runner() == RUNNER_OUTSIDE ? RECORDER_DONE : RECORDER_LET_GO;
+	return true;
 }

@@ -73,7 +73,7 @@ static void start_writer(struct server *s, struct recorded *r)
 	r->writer = fork();
 	if (r->writer == 0) {
 		keep_only(s, r);
-		_exit((int)recorder_live(r));
+		_exit(recorder_live(r) ? EXIT_SUCCESS : EXIT_FAILURE);
 	}
 	sigprocmask(SIG_UNBLOCK, &end, NULL);
 	if (r->writer < 0)
@@ -91,7 +91,7 @@ static void forget(struct server *s, size_t i)
 	*c = s->clients[--s->count];
 }
 
-/* What a program has left that had no writer of ours. */
+/* What a program has left whose writer was killed. */
 static void take_left(struct server *s, size_t i)
 {
 	const struct recorded *dead = &s->clients[i];
@@ -117,9 +117,8 @@ static void reap(struct server *s)
 			if (c->writer != pid)
 				continue;
 			c->writer = 0;
-			c->is_done = WIFEXITED(status) && WEXITSTATUS(status) == RECORDER_DONE;
-			s->killed += !c->is_done &&
-				     !(WIFEXITED(status) && WEXITSTATUS(status) == RECORDER_LET_GO);
+			c->is_done = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+			s->killed += !c->is_done;
 		}
 }
 

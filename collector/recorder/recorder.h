@@ -14,8 +14,8 @@
  * damaged arena ends only that writer.  When its program dies - by SIGKILL, a fault, _exit(),
  * exec() - the rings still hold what was made until then, and the writer closes the log with it.
  *
- * A program that needs its writer inside (session/session.h) has what its rings hold at its death
- * written by another child of the recorder.  The same is done where a writer was killed.
+ * Where a writer was killed, another child of the recorder writes what the rings hold at the
+ * program's death.
  *
  * The recorder looks at the steps of all programs where hangs are reported.  It is in a session of
  *its own, so that no signal to the job's group reaches it.  It ends when tacho-record is gone and
@@ -92,8 +92,9 @@ void recorder_unwatch(struct recorded *r);
  * waits for which.  Takes its time, so it is for a process of its own.
  */
 void recorder_tell_hang(struct recorded *all, size_t count, uint64_t hang_ns, uint64_t now_ns);
-/* The writer of a program; how it ended is the exit status of its process. */
-enum recorder_end { RECORDER_DONE, RECORDER_BROKEN, RECORDER_LET_GO };
-enum recorder_end recorder_live(const struct recorded *r);
+/* The writer of a program, until that is gone; false: its arena is damaged. */
+bool recorder_live(const struct recorded *r);
+/* Where recorder_live() runs: the program is dead, or another one by now. */
+bool recorder_program_is_gone(void);
 /* Makes a log of what the dead process has left; false: nothing could be read. */
 bool recorder_take_left(const struct recorded *dead);

@@ -55,7 +55,7 @@ struct session_shared {
 	_Atomic bool close_asked, quit, finished;
 	_Atomic uint32_t toggles,
 		save_asked;          /* signals and requests since the writer's last round */
-	_Atomic uint32_t runner;     /* enum session_runner */
+	_Atomic bool begun;          /* see session_has_begun() */
 	_Atomic uint32_t runner_pid; /* of the recorder's, if we see it; 0: it is unknown */
 };
 static_assert(ARENA_SESSION + sizeof(struct session_shared) <= ARENA_HEADER, "its place");
@@ -66,13 +66,12 @@ struct session {
 	pthread_key_t key; /* its destructor runs when a thread ends */
 	bool key_made;
 
-	pid_t owner;           /* the process that the state is of */
-	struct config *config; /* constant, but for a rank that is learned */
-	const struct probe_type *const *probes;
-	const struct writer_hooks *writer_hooks;
-	struct writer *writer; /* that runs in this process, on a thread of its own */
-	void *ancestors; /* a forked child keeps the parent's writer reachable for leak checkers */
-	bool needs_inside; /* the writer must be in the program */
+	pid_t owner;                         /* the process that the state is of */
+	struct config *config;               /* constant, but for a rank that is learned */
+	const struct session_helper *helper; /* NULL in the recorder */
+	_Atomic bool needs_helper;
+	bool has_helper;
+	bool refused; /* there is no recorder: this process is not recorded */
 	uint64_t base_count[THREAD_TOTALS], base_ticks[THREAD_TOTALS];
 	bool ticks;
 };
@@ -98,6 +97,8 @@ void session_feed_locked(const struct window_input *in, uint64_t now);
 void session_publish_arena(void);
 /* Puts the latest window into the arena. */
 void session_publish_window(void);
+/* There is no recorder, or no memory: this process is not recorded.  The caller has the lock. */
+void session_refuse(void);
 /* The last round: the writer closes its log and ends; false: `limit_ns` is over. */
 bool session_quit(uint64_t limit_ns);
 /* The destructor of session.key. */

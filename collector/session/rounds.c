@@ -97,21 +97,14 @@ void session_runs_as(uint32_t pid)
 	atomic_store(&session.shared->runner_pid, pid);
 }
 
-enum session_runner session_runner(void)
+bool session_has_begun(void)
 {
-	return atomic_load(&session.shared->runner);
+	return atomic_load(&session.shared->begun);
 }
 
-void session_writer_began(void)
+bool session_is_asked(void)
 {
-	if (session.writer_hooks->began)
-		session.writer_hooks->began();
-}
-
-void session_set_runner(enum session_runner runner)
-{
-	atomic_store(&session.shared->runner, runner);
-	session_wake_writer();
+	return atomic_load(&session.shared->asked) != atomic_load(&session.shared->done);
 }
 
 /* ---- waking and waiting: between processes, so these futexes are not private ---- */
@@ -157,7 +150,7 @@ struct session_asked session_round_begins(void)
 	struct session_shared *s = session.shared;
 	struct session_asked a = { .round = atomic_load(&s->asked) };
 
-	if (!session.probes) /* joined */
+	if (!session.helper) /* joined */
 		atomic_store(&session.config->late_rank, arena()->late_rank);
 	a.waited = a.round != atomic_load(&s->done);
 	a.close = a.waited && atomic_exchange(&s->close_asked, false);
@@ -180,8 +173,7 @@ static bool runner_is_gone(const struct session_shared *s)
 {
 	uint32_t pid = atomic_load(&s->runner_pid);
 
-	return pid && atomic_load(&s->runner) != RUNNER_INSIDE && kill((pid_t)pid, 0) != 0 &&
-	       errno == ESRCH;
+	return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
 /* Waits until the round is done, or the last one is; false: `limit_ns` is over. */
@@ -209,7 +201,7 @@ static bool ask_round(bool close, uint64_t limit_ns)
 {
 	struct session_shared *s = session.shared;
 
-	if (!is_mine() || atomic_load(&s->runner) == RUNNER_NONE)
+	if (!is_mine() || !atomic_load(&s->begun))
 		return true;
 	if (close) /* set before the round is asked for, so that this round sees it */
 		atomic_store(&s->close_asked, true);
@@ -232,7 +224,7 @@ bool session_quit(uint64_t limit_ns)
 {
 	struct session_shared *s = session.shared;
 
-	if (atomic_load(&s->runner) == RUNNER_NONE)
+	if (!atomic_load(&s->begun))
 		return true;
 	atomic_store(&s->quit, true);
 	session_wake_writer();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/session/seen.h"
 
+#include "collector/arena/arena.h"
+
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@ enum { PAGE_BYTES = 4096 };
 
 struct page {
 	uint64_t magic;
-	_Atomic uint64_t steps, slow, longest_ns, longest_step, refused;
+	_Atomic uint64_t steps, slow, longest_ns, longest_step, refused, refusal, limit;
 };
 static struct page *page;
 
@@ -54,7 +56,9 @@ struct seen seen_read(void)
 			      .slow = atomic_load(&page->slow),
 			      .longest_ns = atomic_load(&page->longest_ns),
 			      .longest_step = atomic_load(&page->longest_step),
-			      .refused = atomic_load(&page->refused) };
+			      .refused = atomic_load(&page->refused),
+			      .refusal = atomic_load(&page->refusal),
+			      .limit = atomic_load(&page->limit) };
 }
 
 void seen_open(const char *path)
@@ -81,8 +85,13 @@ void seen_add_steps(uint64_t steps)
 
 void seen_add_refused(void)
 {
-	if (page)
-		atomic_fetch_add(&page->refused, 1);
+	uint64_t limit = 0;
+
+	if (!page)
+		return;
+	atomic_store(&page->refusal, arena_refused(&limit));
+	atomic_store(&page->limit, limit);
+	atomic_fetch_add(&page->refused, 1);
 }
 
 void seen_add_slow(uint64_t step, uint64_t took_ns)

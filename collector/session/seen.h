@@ -11,7 +11,8 @@ struct seen {
 	uint64_t steps; /* of processes that have ended by exit() */
 	uint64_t slow;  /* slow steps that were not saved; the longest, and its number: */
 	uint64_t longest_ns, longest_step;
-	uint64_t refused; /* events for which there was no memory */
+	uint64_t refused; /* processes that could not be recorded; why the latest could not: */
+	uint64_t refusal, limit; /* enum arena_refusal, and the limit in its way */
 };
 
 /* In tacho-record, before the command starts: makes the page and sets the variable. */
@@ -21,7 +22,7 @@ struct seen seen_read(void);
 /* In a recorded process: at its begin, and at its end. */
 void seen_open(const char *path);
 void seen_add_steps(uint64_t steps);
-/* There is no memory for an event. */
+/* This process cannot be recorded. */
 void seen_add_refused(void);
 /* A slow step was not saved. */
 void seen_add_slow(uint64_t step, uint64_t took_ns);

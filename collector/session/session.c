@@ -27,11 +27,6 @@ const struct config *session_config(void)
 	return session.config;
 }
 
-const struct probe_type *const *session_probes(void)
-{
-	return session.probes;
-}
-
 /* ---- state ---- */
 
 static void note_change(enum change_kind kind, uint64_t at)
@@ -45,19 +40,6 @@ static void note_change(enum change_kind kind, uint64_t at)
 				      .by = session.shared->machine.by_hand ? session.shared->by
 									    : BY_CONFIG };
 	session.shared->changes_head++;
-}
-
-void session_hand_over(const struct session_change *open)
-{
-	struct session_shared *s = session.shared;
-
-	if (open && session_enter()) {
-		/* before those that nobody has taken: there is one place that fits() leaves */
-		s->changes[--s->changes_tail % CHANGES] = *open;
-		s->changes[s->changes_tail % CHANGES].reopened = true;
-		session_leave();
-	}
-	session_set_runner(RUNNER_INSIDE);
 }
 
 static bool fits(enum window_event event)
@@ -142,6 +124,8 @@ static void window_changed(enum window_state before, enum window_state after, ui
 
 static uint32_t mode_wanted(void)
 {
+	if (session.refused)
+		return 0;
 	if (session.shared->machine.state == WINDOW_RECORD)
 		return MODE_ARMED | MODE_RECORD;
 	if (session.shared->exited || !session.config->enabled)
@@ -343,15 +327,13 @@ static void session_begin(bool is_worker)
 	session_start_machine(c, tick_now());
 }
 
-void session_init(struct config *config, const struct probe_type *const *probes,
-		  const struct writer_hooks *writer)
+void session_init(struct config *config, const struct session_helper *helper)
 {
 	session_enter();
 	session.owner = getpid();
 	arena_limit(config->memory / 4 + ARENA_SPARE);
 	session.config = config;
-	session.probes = probes;
-	session.writer_hooks = writer;
+	session.helper = helper;
 	session.key_made = pthread_key_create(&session.key, session_thread_ends) == 0;
 	if (config->enabled)
 		session_begin(config->is_worker);
@@ -430,12 +412,27 @@ bool session_is_recording(void)
 
 /* ---- the end of the process, and fork() ---- */
 
-void session_needs_inside(void)
+void session_needs_helper(void)
+{
+	atomic_store(&session.needs_helper, true);
+}
+
+void session_look_again(void)
 {
 	if (!session_enter())
 		return;
-	session.needs_inside = true;
+	if (session.shared->mode)
+		publish(true);
 	session_leave();
+}
+
+void session_refuse(void)
+{
+	if (getpid() != session.owner)
+		return;
+	session.refused = true;
+	seen_add_refused();
+	publish(true);
 }
 
 void session_exit(uint64_t limit_ns)
@@ -460,15 +457,9 @@ void session_exit(uint64_t limit_ns)
 	for (struct thread_state *t = session_threads(); t; t = thread_next(t))
 		steps += GET_RELAXED(t->steps_done) + GET_RELAXED(t->step_open);
 	seen_add_steps(steps);
-	struct writer *w = session.writer;
-	if (w) /* it may be called twice: a probe can be the first one at the exit */
-		session.ancestors = w;
-	session.writer = NULL;
 	session_leave();
-	bool finished = session_quit(limit_ns);
+	session_quit(limit_ns);
 	signals_stop();
-	if (w)
-		session.writer_hooks->quit(w, finished);
 }
 
 void session_before_fork(void)
@@ -491,14 +482,12 @@ void session_forked_child(void)
 	names_after_fork();
 	arena_forked();
 	session.owner = getpid();
-	if (session.writer)
-		session.ancestors = session.writer;
-	session.writer = NULL;
 	threads_forked();
 	thread_mine = NULL;
 	if (session.key_made)
 		pthread_setspecific(session.key, NULL);
-	session.needs_inside = false;
+	atomic_store(&session.needs_helper, false);
+	session.has_helper = session.refused = false;
 	session_shared_forget();
 	memset(session.base_count, 0, sizeof(session.base_count));
 	memset(session.base_ticks, 0, sizeof(session.base_ticks));

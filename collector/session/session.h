@@ -8,16 +8,17 @@
  *
  * Rings and state lie in the arena.  The writer (store/writer.h) runs in a process of the
  * recorder's, which maps the arena as well; the program has no thread, no descriptor and no signal
- * handler for it.  It is a thread of the program where CUPTI must be asked there, and where no
- * recorder can be reached.
+ * handler for it.  Where CUPTI or NCCL must be asked in the program it has one thread, the helper
+ * (helper/helper.h).  Where no recorder can be had nothing is recorded.
  *
  * The hot path reads one word. 0 means off; otherwise it has the bits MODE_* and a generation,
  * which every change moves, so a thread knows by one comparison with its own copy that nothing has
  * changed.  All else here is behind one lock, which is taken when something begins, ends or is
  * asked for, and never for each event.
  *
- * The writer starts when the program makes its first event while a window can come.  A process
- * without events (a shell, a data-loader worker) has neither writer nor file.
+ * The arena is made and handed to the recorder when the program makes its first event while a
+ *window can come.  A process without events (a shell, a data-loader worker) has neither writer nor
+ *file.
  */
 #pragma once
 
@@ -26,8 +27,6 @@
 #include "collector/schedule/window.h"
 
 struct buf;
-struct probe_type;
-struct writer;
 
 enum { MODE_ARMED = 1, MODE_RECORD = 2, MODE_BITS = 2 };
 
@@ -57,14 +56,6 @@ enum session_by {
 };
 const char *session_by_text(enum session_by by);
 
-/* Where the writer is.  It only goes on in this order. */
-enum session_runner {
-	RUNNER_NONE,
-	RUNNER_OUTSIDE,  /* in the recorder */
-	RUNNER_HANDOVER, /* in the recorder, which is asked to close its log and let go */
-	RUNNER_INSIDE,   /* a thread of the program */
-};
-
 /*
  * A child that was forked, or spawned by multiprocessing, is assumed to be a data-loader worker and
  * is not recorded until it makes a step, uses a GPU or begins a window by hand.
@@ -72,23 +63,18 @@ enum session_runner {
 extern _Atomic bool session_works HIDDEN;
 void session_stop_working(void);
 
-/*
- * What the session needs of a writer in the program, which stands above it (store/writer.h).
- * start() is called under the session's lock; quit() is called when the writer has finished, or
- * takes too long to.  began() is called on its thread.
- */
-struct writer_hooks {
-	struct writer *(*start)(const struct config *config,
-				const struct probe_type *const *probes);
-	void (*began)(void);
-	void (*quit)(struct writer *w, bool finished);
+/* The thread in the program, which stands above the session (helper/helper.h). */
+struct session_helper {
+	/* At a change of windows, under no lock of ours: something is there that it has to ask. */
+	bool (*is_needed)(void);
+	/* Under the session's lock; false: there is no memory for it. */
+	bool (*start)(const struct config *config);
 };
 /*
- * Once, in the constructor.  `probes` ends with NULL; all arguments are borrowed for good.  Starts
- * nothing but the window machine.
+ * Once, in the constructor; the arguments are borrowed for good.  Starts nothing but the window
+ * machine.
  */
-void session_init(struct config *config, const struct probe_type *const *probes,
-		  const struct writer_hooks *writer);
+void session_init(struct config *config, const struct session_helper *helper);
 /*
  * In a process that has adopted the arena of one that is dead, and its clock: session_span() and
  * session_close_threads() are about its latest window.
@@ -100,16 +86,15 @@ void session_join(struct config *config, uint32_t program);
 void session_runs_as(uint32_t pid);
 /* "/proc/self", or that of the process whose session was joined. */
 const char *session_proc(void);
-/* The writer in the program runs. */
-void session_writer_began(void);
-/* The writer must be in the program from now on: CUPTI is to be asked there. */
-void session_needs_inside(void);
+/* A helper is to be in the program from the next event on: CUPTI is to be asked there. */
+void session_needs_helper(void);
+/* Every thread is to look whether one is needed, at its next event. */
+void session_look_again(void);
 const struct config *session_config(void);
-const struct probe_type *const *session_probes(void);
 
 /*
  * The state of this thread, up to date with session_word; NULL: there is none.  With `make`, a
- * thread without a state gets one, and the writer is started.
+ * thread without a state gets one, and the recorder is told of the first.
  */
 struct thread_state *session_thread(bool make);
 
@@ -157,9 +142,10 @@ void session_forked_child(void);
 
 /* ---- for the writer ---- */
 
-enum session_runner session_runner(void);
-/* The writer runs here, or has let go. */
-void session_set_runner(enum session_runner runner);
+/* The program has made an event: the arena has all that a writer needs. */
+bool session_has_begun(void);
+/* The program waits for a round. */
+bool session_is_asked(void);
 /* Wakes the writer.  Async-signal-safe. */
 void session_wake_writer(void);
 /* Until somebody wakes it, `limit_ns` (UINT64_MAX: no limit) has passed, or a signal came. */
@@ -186,16 +172,10 @@ struct session_change {
 	uint64_t window; /* number, from 1 */
 	uint64_t at;     /* tick */
 	bool cut_short;
-	bool reopened; /* another log is about the time before `at` */
 	enum session_by by;
 	bool final; /* at an end: no other window will come by the configuration, so close the log
 		     */
 };
-/*
- * The writer outside lets go; the next one gets `open`, the change by which a window or its warmup
- * is open (NULL: none is), once more, at its `at`.
- */
-void session_hand_over(const struct session_change *open);
 /* Acts on the signals that came. */
 void session_take_signals(void);
 /* Takes the oldest change; false: there is none. */

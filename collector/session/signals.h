@@ -5,9 +5,6 @@
  *
  *	--window signal=USR1    the first one begins a window, the next one ends it, and so on
  *	--save-on signal=USR2   the ring is saved
- *	SIGTERM                 only where the writer is a thread of the program: the log is closed
- *	                        first, then the process dies of the same signal; the thread that
- *	                        got it waits for that, and does not run on
  *
  * Signals are the program's: a handler is installed only where the user has named one, and the
  * program's handler that was there before runs as well.  Without a name the signal is sent to
@@ -26,23 +23,11 @@
 void signals_install_toggle(int number);
 /* Installs the handler of the signal that saves the ring; 0: there is none. */
 void signals_install_save(int number);
-/* The writer is a thread of this process. */
-void signals_catch_death(void);
-/* The process ends another way, and so does the writer: SIGTERM and SIGUSR2 have their defaults. */
+/* The process ends: the signal that saves the ring is as it was before. */
 void signals_stop(void);
-/* The child of a fork has no writer: SIGTERM has its default. */
-void signals_forked(void);
 
 /* How often SIGUSR1 came since the last call. */
 uint32_t signals_take_toggles(void);
-
-/* SIGTERM came.  Any thread. */
-bool death_came(void);
-/*
- * The writer has closed the log: the process dies of SIGTERM.  It dies without this call where
- * closing takes longer than two seconds, or where a second SIGTERM comes.
- */
-void death_go_on(void);
 
 /*
  * Asks the writer to save the ring in its next round; `kind` is COMMAND or SIGNAL.  Any thread,

@@ -6,6 +6,7 @@
 #include "collector/session/seen.h"
 #include "collector/session/signals.h"
 
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -93,8 +94,10 @@ static struct thread_state *take_thread(void)
 {
 	struct thread_state *thread;
 
-	if (!names_open())
+	if (!names_open() || !arena_is_introduced()) {
+		session_refuse();
 		return NULL;
+	}
 	if (!session_threads())
 		session_publish_arena();
 	thread = find_free(true);
@@ -114,26 +117,30 @@ static struct thread_state *take_thread(void)
 	return thread;
 }
 
-/* The writer is in the recorder, if that has the arena and need not ask anything in here. */
-static void find_runner(void)
+/* The first event of this process: the recorder has the arena. */
+static void begin(void)
 {
-	enum session_runner runner = session_runner();
-
-	if (session.writer || (runner != RUNNER_NONE && !session.needs_inside))
-		return;
 	if (session.config->ring)
 		signals_install_save(session.config->trigger_spec.signal_number);
-	if (!session.needs_inside && arena_is_introduced()) {
-		if (introduced_to())
-			session_runs_as((uint32_t)introduced_to());
-		session_set_runner(RUNNER_OUTSIDE);
-		return;
-	}
-	if (runner == RUNNER_OUTSIDE)
-		session_set_runner(RUNNER_HANDOVER);
-	session.writer = session.writer_hooks->start(session.config, session.probes);
-	if (session.writer && runner == RUNNER_NONE)
-		session_set_runner(RUNNER_INSIDE);
+	if (introduced_to())
+		session_runs_as((uint32_t)introduced_to());
+	atomic_store(&session.shared->begun, true);
+	session_wake_writer();
+}
+
+/* Under no lock, as CUDA is asked; but no handler of the program jumps away out of that. */
+static bool needs_helper(void)
+{
+	sigset_t all, before;
+
+	if (session.has_helper || !session.helper || atomic_load(&session.needs_helper))
+		return atomic_load(&session.needs_helper);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (session.helper->is_needed())
+		atomic_store(&session.needs_helper, true);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return atomic_load(&session.needs_helper);
 }
 
 struct thread_state *session_thread(bool make)
@@ -142,17 +149,18 @@ struct thread_state *session_thread(bool make)
 
 	if (!thread && !make)
 		return NULL;
+	bool needs = needs_helper();
 	if (!session_enter())
 		return NULL; /* a child of a bare clone(), where the state is the parent's */
 	if (!session.shared->mode || !session.key_made || (thread && !arena_is_mine()))
 		thread = NULL; /* off */
 	else if (!thread) {
 		thread = thread_mine = take_thread();
-		if (!thread && getpid() == session.owner)
-			seen_add_refused();
 	}
-	if (thread)
-		find_runner();
+	if (thread && !session_has_begun())
+		begin();
+	if (thread && needs && !session.has_helper)
+		session.has_helper = session.helper->start(session.config);
 	if (thread)
 		catch_up(thread);
 	else

@@ -14,8 +14,6 @@
 #include "schemas/base/buf.h"
 #include "schemas/log/writer.h"
 
-#include <pthread.h>
-
 enum { ATTRIBUTES = 32 };
 
 /* An attribute of the process, which a probe has set. */
@@ -47,15 +45,14 @@ struct saver {
 
 struct writer {
 	const struct config *config;
-	uint32_t pid;        /* of the program */
-	const char *command; /* NULL: this process's */
-	bool is_last;        /* the program is gone */
-	bool clips; /* rows begin where the log does, as another log is about the time before */
+	uint32_t pid; /* of the program */
+	const char *command;
+	bool is_last; /* the program is gone */
+	bool clips;   /* rows begin where the log does, as another log is about the time before */
 	const struct probe_type **probes; /* those whose open() succeeded */
 	size_t probe_count;
 	bool opened, begun;                   /* begin() of the probes was called */
-	pthread_t thread;                     /* in the program */
-	const struct writer_program *program; /* in the recorder; else NULL */
+	const struct writer_program *program; /* NULL: it is dead from the start */
 
 	/* The open log, if there is one. */
 	uint64_t log_number;

@@ -11,12 +11,11 @@
 #define NEVER UINT64_MAX
 #define MS    UINT64_C(1000000)
 enum {
-	PERIOD_MS = 100,    /* between two drains of nearly empty rings */
-	HANDOVER_MS = 2000, /* until a recorder that does not let go is taken for dead */
-	BEHIND_MS = 5,      /* between two looks at GPUs that are behind */
-	GRACE_MS = 2,       /* for calls that were in progress when a window ended */
-	FLUSH_MS = 1000,    /* how long rows wait for their block; also the time between anchors */
-	FULL_PERCENT = 25,  /* of a ring, when its rows are stored earlier, so that it has room */
+	PERIOD_MS = 100,   /* between two drains of nearly empty rings */
+	BEHIND_MS = 5,     /* between two looks at GPUs that are behind */
+	GRACE_MS = 2,      /* for calls that were in progress when a window ended */
+	FLUSH_MS = 1000,   /* how long rows wait for their block; also the time between anchors */
+	FULL_PERCENT = 25, /* of a ring, when its rows are stored earlier, so that it has room */
 };
 
 /* ---- windows ---- */
@@ -53,7 +52,7 @@ static void begin_probes(struct writer *w, uint64_t now_ns)
 
 static bool is_last_round(struct writer *w)
 {
-	return w->is_last || death_came() || session_quits();
+	return w->is_last || session_quits();
 }
 
 /* `force`: what is in progress is not waited for, but taken as it is. */
@@ -150,6 +149,7 @@ static void window_ends(struct writer *w, const struct session_change *c)
 	tick_calibrate();
 	w->got.end_ns = tick_to_ns(c->at);
 	w->got.cut_short = c->cut_short || w->is_last;
+	drain_probes(w); /* a helper that has come meanwhile learns that a window is open */
 	end_probes(w, w->got.end_ns, is_last_round(w));
 	wait_for_gpus(w);
 	drain_probes(w);
@@ -183,7 +183,6 @@ static void take_change(struct writer *w, const struct session_change *c)
 		w->cpu_ns = cpu_now();
 		w->got = (struct window){ .begin_ns = tick_to_ns(c->at) };
 		w->by = c->by;
-		w->clips = c->reopened;
 		w->window_row = 0;
 		if (w->trace)
 			writer_put_window(w);
@@ -201,11 +200,6 @@ static void take_change(struct writer *w, const struct session_change *c)
 
 /* ---- rounds ---- */
 
-void writer_wake(struct writer *w)
-{
-	session_wake_writer();
-}
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -218,8 +212,7 @@ static uint64_t next_round(struct writer *w, unsigned fullest)
 
 	if (next != NEVER)
 		wait = next > now ? next - now : 0;
-	if (w->config->ring || w->program)
-		wait = least(wait, PERIOD_MS * MS);
+	wait = least(wait, PERIOD_MS * MS);
 	if (!w->recording && !w->begun)
 		return wait;
 	wait = least(wait, fullest > 40 ? MS : fullest > 10 ? 10 * MS : PERIOD_MS * MS);
@@ -279,37 +272,17 @@ static void flush_now(struct writer *w, bool close)
 /* The program is gone, and was not able to say so. */
 static bool is_gone(struct writer *w)
 {
-	if (w->program && !w->is_last && w->program->is_gone())
+	if (!w->is_last && w->program->is_gone())
 		w->is_last = true;
 	return w->is_last;
-}
-
-/*
- * CUPTI is to be asked in the program: a writer there goes on with what is open.  What has been
- * asked for meanwhile is for that one, the last round too.
- */
-static bool lets_go(struct writer *w)
-{
-	if (!w->program || w->is_last || session_runner() < RUNNER_HANDOVER)
-		return false;
-	if (session_runner() == RUNNER_INSIDE) /* it has not waited for us */
-		return true;
-	if (w->recording)
-		drain_probes(w);
-	writer_close_log(w);
-	w->latest.at = w->drained_until;
-	session_hand_over(w->recording || w->begun ? &w->latest : NULL);
-	return true;
 }
 
 /* One round; false: it was the last one. */
 static bool serve(struct writer *w, unsigned *fullest)
 {
-	bool died = death_came() || is_gone(w);
+	bool died = is_gone(w);
 	struct session_asked asked = session_round_begins();
 
-	if (lets_go(w))
-		return false;
 	if (died && !asked.quit)
 		session_feed(WINDOW_EXIT, tick_now(), 0, NULL);
 	asked.quit |= died;
@@ -322,7 +295,7 @@ static bool serve(struct writer *w, unsigned *fullest)
 		if (w->is_last && !w->program->is_alone)
 			writer_leave_ring(w);
 		else
-			writer_look_last(w, w->is_last || death_came());
+			writer_look_last(w, w->is_last);
 		writer_close_log(w);
 	} else if (asked.waited) {
 		flush_now(w, asked.close);
@@ -337,34 +310,6 @@ static void run(struct writer *w)
 
 	while (serve(w, &fullest))
 		session_sleep(next_round(w, fullest));
-}
-
-static void *writer_main(void *arg)
-{
-	struct writer *w = arg;
-	uint64_t until = tick_clock_ns(CLOCK_MONOTONIC) + HANDOVER_MS * MS;
-
-	pthread_setname_np(pthread_self(), "tacho");
-	while (session_runner() == RUNNER_HANDOVER && tick_clock_ns(CLOCK_MONOTONIC) < until)
-		session_sleep(MS);
-	session_set_runner(RUNNER_INSIDE);
-	session_writer_began();
-	run(w);
-	if (death_came())
-		death_go_on();
-	return NULL;
-}
-
-static bool make_thread(struct writer *w)
-{
-	sigset_t all, before;
-
-	/* the program's signal handlers must run on its own threads */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int failed = pthread_create(&w->thread, NULL, writer_main, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return !failed;
 }
 
 static struct writer *make_writer(const struct config *config,
@@ -386,26 +331,6 @@ static struct writer *make_writer(const struct config *config,
 	w->pid = (uint32_t)getpid();
 	memcpy(w->probes, probes, count * sizeof(const struct probe_type *));
 	return w;
-}
-
-struct writer *writer_start(const struct config *config, const struct probe_type *const *probes)
-{
-	struct writer *w = make_writer(config, probes);
-
-	if (w && !make_thread(w)) {
-		free(w->probes);
-		free(w);
-		return NULL;
-	}
-	if (w)
-		signals_catch_death();
-	return w;
-}
-
-void writer_quit(struct writer *w, bool finished)
-{
-	if (finished)
-		pthread_join(w->thread, NULL);
 }
 
 void writer_run(const struct config *config, const struct probe_type *const *probes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * writer.h - the writer: drains probes, makes rows to blocks, hands blocks to the store.  It runs
- *in a process of the recorder's, or on a thread of the program (session/session.h).
+ * in a process of the recorder's.
  *
  *	probes --rows--> writer (trace, log_writer) --blocks--> store --> file
  *
@@ -9,8 +9,9 @@
  * closed with its END block when the last window is over, on request, and at exit; later rows open
  * a new log.  Blocks are closed when they are full, or after a second.
  *
- * writer_start(), writer_wake() and writer_quit() may be called by any thread; all other functions
- * are for the thread on which the writer runs, on which it calls the probes.
+ * The functions for probes exist twice: in the program the helper has its own (helper/writer.c),
+ * which hand on to the recorder what they are given.  But for writer_wake() they are for the thread
+ * that calls the probes.
  */
 #pragma once
 
@@ -22,15 +23,8 @@ struct config;
 struct probe_type;
 struct writer;
 
-/*
- * Starts the thread, with all signals blocked; NULL: no memory.  It runs until session_exit(), and
- * begins when the recorder has let go.
- */
-struct writer *writer_start(const struct config *config, const struct probe_type *const *probes);
-/* Wakes the thread.  Async-signal-safe. */
+/* Wakes the thread that drains.  Any thread, async-signal-safe. */
 void writer_wake(struct writer *w);
-/* The thread has finished, or is left running. */
-void writer_quit(struct writer *w, bool finished);
 
 /* A program that is recorded from outside. */
 struct writer_program {
@@ -40,10 +34,7 @@ struct writer_program {
 	/* At the begin of each round: it is dead, or another program by now. */
 	bool (*is_gone)(void);
 };
-/*
- * In a process that has joined the session of a program: writes its logs until it ends, or until it
- * needs a writer of its own.
- */
+/* In a process that has joined the session of a program: writes its logs until it ends. */
 void writer_run(const struct config *config, const struct probe_type *const *probes,
 		const struct writer_program *program);
 
@@ -94,6 +85,8 @@ void writer_put_ready(struct writer *w, const struct event *row, uint32_t desc);
 void writer_lose(struct writer *w, enum loss why, uint64_t count);
 /* Adds time that recording took on the program's threads. */
 void writer_own_cost(struct writer *w, uint64_t ns);
+/* Adds a reading of several clocks; anchor->process is set here. */
+void writer_add_anchor(struct writer *w, const struct anchor *a);
 /* The program's threads are gone, and put nothing more. */
 bool writer_is_last(const struct writer *w);
 /* Another log is about the time before this one's window: rows begin where that does. */

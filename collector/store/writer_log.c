@@ -203,15 +203,6 @@ void writer_set_attribute(struct writer *w, const char *key, const char *text, b
 	w->attributes_changed = true;
 }
 
-/* The clock of the first probe that has one. */
-static uint64_t probe_clock(const struct writer *w)
-{
-	for (size_t i = 0; i < w->probe_count; i++)
-		if (w->probes[i]->clock)
-			return w->probes[i]->clock();
-	return 0;
-}
-
 /* The narrowest of several readings of all clocks. */
 void writer_put_anchor(struct writer *w)
 {
@@ -220,7 +211,6 @@ void writer_put_anchor(struct writer *w)
 
 	for (int i = 0; i < ANCHOR_TRIES; i++) {
 		a.monotonic_ns = tick_clock_ns(CLOCK_MONOTONIC);
-		a.cupti_ns = probe_clock(w);
 		a.realtime_ns = tick_clock_ns(CLOCK_REALTIME);
 		uint64_t after = tick_clock_ns(CLOCK_MONOTONIC);
 		if (after - a.monotonic_ns >= narrowest)
@@ -230,6 +220,15 @@ void writer_put_anchor(struct writer *w)
 		best.monotonic_ns += narrowest / 2;
 	}
 	trace_anchor(w->trace, &best, NULL);
+}
+
+void writer_add_anchor(struct writer *w, const struct anchor *anchor)
+{
+	struct anchor a = *anchor;
+
+	a.process = w->process;
+	if (w->trace)
+		trace_anchor(w->trace, &a, NULL);
 }
 
 void writer_put_window(struct writer *w)
@@ -303,21 +302,14 @@ static bool log_open(struct writer *w)
 	trace_provenance(w->trace)->epoch_known = true;
 	w->full = w->outgrown = false;
 	const struct config *c = w->config;
-	struct buf command;
 
-	buf_init(&command, 64 * 1024);
-	if (w->command)
-		buf_put_text(&command, w->command);
-	else
-		command_read(&command);
 	w->about = (struct process){ .pid = w->pid,
 				     .rank = config_rank(c).rank,
 				     .world_size = config_rank(c).world_size };
 	w->about.host = writer_name(w, c->host, strlen(c->host));
-	w->about.command = writer_name(w, buf_text(&command), command.len);
+	w->about.command = writer_name(w, w->command, strlen(w->command));
 	put_about(w);
 	w->process = trace_process(w->trace, &w->about, NULL);
-	buf_release(&command);
 	writer_put_window(w);
 	w->flushed_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	writer_put_anchor(w);

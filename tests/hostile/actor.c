@@ -51,6 +51,22 @@ static void find_library(void)
 #endif
 }
 
+/* As a program of CUDA does, on the stand-in for its driver. */
+static void start_cuda(void)
+{
+#ifdef CUDA
+	int (*init)(unsigned) = NULL;
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+
+	if (driver)
+		*(void **)&init = dlsym(driver, "cuInit");
+	if (!init || init(0) != 0) {
+		dprintf(2, "no driver: %s\n", dlerror());
+		_exit(99);
+	}
+#endif
+}
+
 static void sleep_ms(long ms)
 {
 	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
@@ -733,6 +749,7 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	find_library();
+	start_cuda();
 	for (size_t i = 0; argc > 1 && i < sizeof(acts) / sizeof(acts[0]); i++)
 		if (strcmp(acts[i].word, argv[1]) == 0) {
 			acts[i].run(argc > 2 ? atoi(argv[2]) : 0);

@@ -42,8 +42,8 @@ CANNOT_START = ("none", "no-program", "folder", "no-interpreter")
 class Programs:
     """Commands of programs, built when they are first asked for."""
 
-    def __init__(self, work):
-        self.work, self.kept = work, {}
+    def __init__(self, work, built):
+        self.work, self.built, self.kept = work, built, {}
 
     def command(self, program):
         """None: the machine has no compiler or interpreter for it."""
@@ -52,6 +52,8 @@ class Programs:
         return self.kept[program]
 
     def find(self, program):
+        if program == "c-cuda" and not os.path.exists(os.path.join(self.built, "fake", "13", "libcupti.so.13")):
+            return None
         if program in table.BUILT:
             return self.build(program)
         if program in table.STARTED:
@@ -163,10 +165,10 @@ def wrapped(command, done):
     return command
 
 
-def observe(command, done, as_nobody=False):
+def observe(command, done, as_nobody=False, more={}):
     """What there is to see from outside: status, output, errors; "hangs" where it does not end."""
     report, write = os.pipe()
-    environment = dict(os.environ, ACTOR_REPORT=str(REPORT), TERM="dumb")
+    environment = dict(os.environ, ACTOR_REPORT=str(REPORT), TERM="dumb", **more)
     done = done or ("nothing",)
     process = subprocess.Popen(wrapped(command, done), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, close_fds=False, env=environment,
@@ -197,30 +199,40 @@ def observe(command, done, as_nobody=False):
 
 
 class Runner:
-    def __init__(self, bin_folder, work):
-        self.bin, self.work, self.alone = bin_folder, work, {}
-        self.programs = Programs(work)
+    def __init__(self, bin_folder, work, built):
+        self.bin, self.work, self.built, self.alone = bin_folder, work, built, {}
+        self.programs = Programs(work, built)
 
     def plain(self, row, command):
         key = name_of(row).rsplit("/", 1)[0]
         if key not in self.alone:
             # what cannot be started is started by env, of which the status counts; its words are its own
             cannot = row[0] in CANNOT_START
-            seen = observe(["env"] * cannot + command, row[2], row[0] == "c-setuid")
+            seen = observe(["env"] * cannot + command, row[2], row[0] == "c-setuid", self.cuda(row))
             self.alone[key] = {"status": seen["status"]} if cannot else seen
         return self.alone[key]
+
+    def cuda(self, row):
+        fake = os.path.abspath(os.path.join(self.built, "fake"))
+        places = ":".join(os.path.join(fake, name) for name in ("13", "driver", "nvml"))
+        return {"LD_LIBRARY_PATH": places} if row[0] == "c-cuda" else {}
 
     def recorded(self, row, command):
         folder = tempfile.mkdtemp(dir=self.work)
         os.chmod(folder, 0o777)
         # no descriptor of the program's is above: what it opens is the same
         record = [os.path.join(self.bin, "tacho-record"), "-q", "--out", os.path.join(folder, "log")]
-        got = observe(record + table.MODES[row[3]] + ["--"] + command, row[2], row[0] == "c-setuid")
+        if row[3] == "linked":
+            variables = {"LD_PRELOAD": os.path.join(self.bin, "libtacho.so"), "TACHO_WINDOW": "all",
+                         "TACHO_OUT": os.path.join(folder, "log")}
+            got = observe(command, row[2], False, dict(self.cuda(row), **variables))
+        else:
+            got = observe(record + table.MODES[row[3]] + ["--"] + command, row[2], row[0] == "c-setuid", self.cuda(row))
         log = os.path.join(folder, "log")
         logs = len([name for name in os.listdir(log) if name.endswith(".tacho")]) if os.path.isdir(log) else 0
         shutil.rmtree(folder, ignore_errors=True)
         # else the row would compare the program with itself
-        if row[0] == "c" and row[3] == "whole" and row[1][0] in table.RECORDED and not row[2] and not logs:
+        if row[0] in ("c", "c-cuda") and row[3] in ("whole", "linked") and row[1][0] in table.RECORDED and not row[2] and not logs:
             got["errors"] += b"nothing was recorded"
         return got
 
@@ -264,7 +276,7 @@ def main():
         os.environ.pop(variable, None)
     counts = dict.fromkeys(("passed", "failed", "skipped"), 0)
     try:
-        runner = Runner(work, work)
+        runner = Runner(work, work, args.bin)
         for row in rows:
             runner.programs.command(row[0])
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -52,6 +52,7 @@ static void run_open(struct run *r, unsigned version, const char *kinds)
 	snprintf(list, sizeof(list), "TACHO_KINDS=%s", kinds);
 	config_read(&r->config, variables, NULL);
 	r->writer.config = &r->config;
+	r->writer.command = "unit";
 	r->writer.recording = true;
 	library_open(&lib, version);
 	tick_init("monotonic");

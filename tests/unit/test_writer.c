@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/arena/arena.h"
 #include "collector/config/config.h"
 #include "collector/session/session.h"
 #include "collector/store/store.h"
@@ -10,6 +11,7 @@
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,20 +224,46 @@ static bool configure(struct config *config, const char *folder)
 	return CHECK_OK(config_read(config, envp, &err), &err);
 }
 
+static const struct probe_type *const probes[] = { &fake, NULL };
+
+static bool take_arena(int fd)
+{
+	return true;
+}
+
+static bool is_gone(void)
+{
+	return false;
+}
+
+static void *run_writer(void *config)
+{
+	static const struct writer_program who = { .command = "unit", .is_gone = is_gone };
+	struct writer_program program = who;
+
+	program.pid = (uint32_t)getpid();
+	while (!session_has_begun())
+		session_sleep(1000000);
+	writer_run(config, probes, &program);
+	return NULL;
+}
+
 /* One test: there is one session in a process, and its end is for good. */
 void test_writer_windows_to_logs(void)
 {
-	static const struct probe_type *const probes[] = { &fake, NULL };
-	static const struct writer_hooks hooks = { writer_start, NULL, writer_quit };
 	static struct config config;
 	struct folder folder;
 	struct told told;
+	pthread_t thread;
 
 	folder_make(&folder);
 	if (!configure(&config, folder.folder))
 		return;
 	CHECK_U64((unsigned)tacho_state(), TACHO_OFF);
-	session_init(&config, probes, &hooks);
+	arena_forked(); /* the arena of tests before has been handed to nobody */
+	arena_introduce_by(take_arena);
+	session_init(&config, NULL);
+	pthread_create(&thread, NULL, run_writer, &config);
 	CHECK_U64((unsigned)tacho_state(), TACHO_ARMED);
 	tacho_stop(); /* nothing to stop */
 	CHECK_U64(session_ignored(), 1);
@@ -269,6 +297,7 @@ void test_writer_windows_to_logs(void)
 	tacho_start();
 	wanted_rows = 20010;
 	session_exit(2000000000);
+	pthread_join(thread, NULL);
 	CHECK_U64((unsigned)tacho_state(), TACHO_OFF);
 	read_log(log_path(&folder, 1), &told);
 	CHECK(told.whole && told.told == 10);

@@ -43,8 +43,6 @@ struct cupti_kinds {
 	int refusal;              /* why nothing worth it is recorded; CUPTI_OK: it is */
 };
 
-/* Something that CUPTI can give is chosen. */
-bool cupti_kinds_any(const struct cupti_choice *choice);
 void cupti_kinds_enable(const struct cupti_lib *lib, const struct cupti_choice *choice,
 			struct cupti_kinds *out);
 /* One of those that could be enabled, as long as others are on. */

@@ -234,14 +234,6 @@ static void restrict_kinds(const struct cupti_lib *lib, const struct cupti_kinds
 		lib->all_sync_records(0);
 }
 
-bool cupti_kinds_any(const struct cupti_choice *choice)
-{
-	for (size_t i = TABLES; i < TABLE; i++)
-		if (is_chosen(i, choice))
-			return true;
-	return false;
-}
-
 void cupti_kinds_enable(const struct cupti_lib *lib, const struct cupti_choice *choice,
 			struct cupti_kinds *out)
 {

@@ -118,6 +118,8 @@ bool cuda_is_loaded(void);
 /* libcuda.so.1 is loaded, and cuInit() was called in this process: asks the driver, no side effect.
  */
 bool cuda_is_initialized(void);
+/* CUDA is in this process, and something that CUPTI tells is wanted. */
+bool cupti_is_needed(void);
 /* 12040 of CUDA 12.4: what the driver can do at most; 0: none is loaded. */
 unsigned cuda_driver_version(void);
 /* The calling thread's; NULL: there is none. */

@@ -19,6 +19,7 @@
 #include "schemas/base/buf.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,11 +86,13 @@ static void hook_exit(unsigned so_far)
 		atexit(last_words);
 }
 
-static bool wants_cupti(const struct config *c)
+/* A tool of others may be named where CUDA looks for us, or we may have come later than CUDA. */
+bool cupti_is_needed(void)
 {
-	struct cupti_choice choice = { .kinds_mask = c->kinds_mask, .memory = c->device_memory };
+	const struct config *c = session_config();
 
-	return cupti_kinds_any(&choice);
+	return c && config_wants_gpu(c) && !cupti_client_is_dead() &&
+	       (!state.is_child || atomic_load(&state.injected)) && cuda_is_initialized();
 }
 
 /* The library of another tool that CUDA would have loaded, had tacho-record not named ours. */
@@ -109,6 +112,7 @@ int InitializeInjection(void)
 {
 	const struct config *c = session_config();
 	static _Atomic bool was_here;
+	sigset_t all, before;
 
 	if (!atomic_exchange(&was_here, true))
 		inject_next();
@@ -117,16 +121,22 @@ int InitializeInjection(void)
 	bool is_first = !atomic_exchange(&state.injected, true); /* a program may call it, too */
 
 	session_stop_working(); /* a worker of a data loader has no need of CUDA */
-	if (!session_word_now() || !wants_cupti(c))
+	if (!config_wants_gpu(c))
 		return 1;
+	session_needs_helper();
+	if (!session_word_now())
+		return 1;
+	/* threads that CUPTI makes get no signal that the program's threads wait for */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	/* a window that is open begins before the first work, on the thread that CUDA waits for */
 	if (!session_is_active() || !cupti_client_start(c))
 		cupti_client_load(c);
 	else if (is_first)
 		atomic_store(&state.at_cuda_begins_ns, cupti_client.on_ns);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	hook_exit(0);
-	session_needs_inside();
-	session_thread(true); /* the writer */
+	session_thread(true); /* the helper */
 	return 1;
 }
 
@@ -159,7 +169,7 @@ static void wake_writer(void)
 static enum status cupti_open(const struct config *config, struct error *err)
 {
 	state.config = config;
-	if (!wants_cupti(config))
+	if (!config_wants_gpu(config))
 		return fail(err, ST_ABSENT, NOWHERE, "no GPU events are requested");
 	return ST_OK;
 }
@@ -459,23 +469,8 @@ static void cupti_warmup(void)
 	cupti_client_take_refused();
 }
 
-/* Why there is nothing, though nothing went wrong. */
-static void note_absence(struct writer *w)
-{
-	if (cupti_client.report.problem[0] || cupti_client_is_dead() || cupti_client_was_on())
-		return;
-	writer_set_attribute(
-		w, "cupti_absent",
-		access("/proc/driver/nvidia", F_OK) == 0
-			? "the process did not start CUDA"
-			: "the process did not start CUDA, and this machine has no driver of "
-			  "NVIDIA",
-		false);
-}
-
 static void cupti_close_window(struct writer *w, uint64_t window)
 {
-	note_absence(w);
 	if (!cupti_client_was_on() || cupti_client_is_dead())
 		return;
 	cupti_rows_end(w);

@@ -139,6 +139,11 @@ static void want(int mask)
 	pthread_mutex_unlock(&lock);
 }
 
+static int chosen_mask(const struct config *c)
+{
+	return c->nccl_events == NCCL_NO ? 0 : c->nccl_events == NCCL_ALL ? ALL_MASK : CALLS_MASK;
+}
+
 /* Where there is no place for it NCCL hands over NULL as its context, and it is not recorded. */
 static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 {
@@ -150,10 +155,12 @@ static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 	if (!session_config() || !names_open())
 		return 0;
 	pthread_once(&once, register_ids);
-	session_needs_inside(); /* nccl_begin() sets a word of NCCL's */
+	session_needs_helper(); /* nccl_begin() sets a word of NCCL's */
 	if (session_word_now())
 		session_thread(true);
 	pthread_mutex_lock(&lock);
+	if (session_is_recording()) /* before the helper that was started just now begins */
+		wanted = chosen_mask(session_config());
 	while (i < COMMUNICATORS && communicators[i].mask)
 		i++;
 	if (i < COMMUNICATORS) {
@@ -448,19 +455,16 @@ VERSION(7, init_5)
 
 /* ---- the probe ---- */
 
-static enum config_nccl choice;
-
 static enum status nccl_open(const struct config *config, struct error *err)
 {
-	choice = config->nccl_events;
-	if (choice == NCCL_NO)
+	if (config->nccl_events == NCCL_NO)
 		return fail(err, ST_ABSENT, NOWHERE, "NCCL is not requested");
 	return ST_OK;
 }
 
 static enum status nccl_begin(uint64_t now_ns, struct error *err)
 {
-	want(choice == NCCL_ALL ? ALL_MASK : CALLS_MASK);
+	want(chosen_mask(session_config()));
 	return ST_OK;
 }
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * helper.h - the one thread of ours in a program that uses CUDA or NCCL.
+ *
+ *	recorder --requests--> helper --CUPTI, NCCL, NVML--> rows --queue--> recorder --> log
+ *
+ * CUPTI and NCCL can be asked in the program only.  The helper calls the probes that do: it begins
+ * and ends their windows when the recorder says so, and puts what they make into the arena.  It
+ * opens no file and no socket, has all signals blocked, and decides nothing.  The recorder reads
+ * the queue after the death of the program, too.
+ *
+ * The recorder writes `request` and what belongs to it, then moves `asked`; the helper moves `done`
+ * when it has been carried out.  While one is under way the recorder reads the queue, so that the
+ * helper does not wait for room.
+ */
+#pragma once
+
+#include "collector/helper/queue.h"
+#include "schemas/model/event.h"
+
+struct config;
+
+enum helper_request {
+	HELPER_BEGIN,   /* a window, or its warmup, at now_ns */
+	HELPER_WARM_UP, /* what has been made until now is in no window */
+	HELPER_END,     /* at now_ns; `deadline_ns` as in probe.h */
+	HELPER_DRAIN,   /* what has been made until now */
+	HELPER_CLOSE,   /* the process ends, until deadline_ns */
+};
+struct helper {
+	_Atomic uint32_t wake;  /* a futex of the helper's; 0: nothing to do */
+	_Atomic uint32_t asked; /* number of the latest request */
+	_Atomic uint32_t done;  /* a futex: number of the latest that was carried out */
+	_Atomic bool absent;    /* the thread could not be had */
+	uint32_t request;       /* enum helper_request */
+	uint64_t now_ns, deadline_ns, window;
+	_Atomic uint64_t begin_ns; /* of the window that is open; 0: none is */
+	_Atomic bool has_log;      /* a log is open */
+	struct queue queue;
+};
+
+/* Messages: ids count from 1 in the order in which they come, since the latest RESET. */
+enum helper_message {
+	MESSAGE_RESET,
+	MESSAGE_NAME,   /* a text */
+	MESSAGE_TRACK,  /* struct track */
+	MESSAGE_SCHEMA, /* two counts (uint64_t), and the attributes */
+	MESSAGE_DESC,   /* struct event_desc */
+	MESSAGE_DEVICE, /* struct device */
+	MESSAGE_TRACK_NAME,
+	MESSAGE_ATTRIBUTE, /* struct helper_attribute, key, 0, text, 0 */
+	MESSAGE_ROW,       /* struct helper_row, argument values */
+	MESSAGE_LOSS,
+	MESSAGE_COST,
+	MESSAGE_ANCHOR, /* struct anchor */
+};
+struct helper_pair { /* track and name; loss and count; 0 and ns */
+	uint64_t what, value;
+};
+struct helper_attribute {
+	uint64_t is_json;
+};
+struct helper_row {
+	struct event event; /* `args` means nothing */
+	uint64_t desc;
+};
+
+/* Starts the thread of this process; false: it cannot be had.  Once. */
+bool helper_start(const struct config *config);
+/* Wakes a helper.  Async-signal-safe. */
+void helper_wake(struct helper *h);
+
