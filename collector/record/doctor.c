@@ -2,6 +2,7 @@
 #include "collector/record/internal.h"
 
 #include "collector/config/config.h"
+#include "collector/recorder/recorder.h"
 #include "collector/store/store.h"
 #include "schemas/base/buf.h"
 
@@ -81,6 +82,22 @@ static bool is_of_others(const char *value, const char *library)
 	return value && *value && strcmp(value, library) != 0;
 }
 
+static void put_recorder(struct buf *out)
+{
+	struct recorder recorder;
+	struct error err;
+
+	if (recorder_start(&recorder, 0, &err) != ST_OK) {
+		buf_putf(out, "recorder  %s: nothing can be recorded\n", err.text);
+		return;
+	}
+	buf_put_text(out,
+		     recorder_settle(&recorder) == 0
+			     ? "recorder  a process of its own writes logs; in a program with CUDA "
+			       "or NCCL one thread helps it\n"
+			     : "recorder  its process does not answer: nothing can be recorded\n");
+}
+
 void record_doctor(const struct config *c, const char *library, char **command, struct buf *out)
 {
 	static const char *const names[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
@@ -108,6 +125,7 @@ void record_doctor(const struct config *c, const char *library, char **command, 
 			 (double)v.f_bavail * (double)v.f_frsize / (1 << 30));
 	if (made)
 		rmdir(folder);
+	put_recorder(out);
 	if (c->rank.rank != RANK_UNKNOWN)
 		buf_putf(out, "rank      %u of %u, by %s\n", c->rank.rank, c->rank.world_size,
 			 c->rank.launcher);

@@ -390,7 +390,8 @@ static unsigned helper_drain(struct writer *w, uint64_t now_ns)
 		for (size_t i = 0; i < OUTSIDE; i++)
 			if (state.opened[i] && !writer_is_last(w))
 				from_outside[i]->drain(w, now_ns);
-		look_for_cuda();
+		if (!writer_is_last(w))
+			look_for_cuda();
 		return 0;
 	}
 	atomic_store(&state.helper->begin_ns, writer_window_begin(w));
@@ -416,7 +417,7 @@ static void helper_warmup(void)
 /* Why there is nothing of a GPU, though nothing went wrong. */
 static void note_absence(struct writer *w)
 {
-	if (!config_wants_gpu(state.config))
+	if (!state.config || !config_wants_gpu(state.config)) /* NULL: it is dead from the start */
 		return;
 	writer_set_attribute(
 		w, "cupti_absent",

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* the smallest useful log */
@@ -342,10 +343,26 @@ void writer_rest_log(struct writer *w)
 		writer_close_log(w);
 }
 
+/* What this process has taken since it began to write for the program. */
+static void note_own_use(struct writer *w)
+{
+	struct rusage used;
+	char text[96];
+
+	if (getrusage(RUSAGE_SELF, &used) != 0)
+		return;
+	double seconds = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+			 (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+	snprintf(text, sizeof(text), "%.3f s of a processor, %.1f MiB of memory", seconds,
+		 (double)used.ru_maxrss / 1024);
+	writer_set_attribute(w, "recorder_took", text, false);
+}
+
 void writer_close_log(struct writer *w)
 {
 	if (!w->trace)
 		return;
+	note_own_use(w);
 	writer_put_anchor(w);
 	w->ignored = session_ignored();
 	put_about(w);

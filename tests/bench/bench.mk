@@ -10,7 +10,7 @@ bench: all $(BENCHES)
 $(addprefix $(B)/bench_,decode import chrome perfetto): $(B)/bench_%: $(B)/tests/bench/bench_%.o \
 		$(call objs,$(WRITING) $(OUTPUT) $(READING) $(SCHEMAS)) $(MADE_O)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
-$(B)/bench_cupti: $(call objs,tests/bench/bench_cupti.c $(filter-out collector/api/start.c,$(LIBTACHO)) $(SCHEMAS))
+$(B)/bench_cupti: $(call objs,tests/bench/bench_cupti.c $(COLLECTOR) $(SCHEMAS))
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm
 $(B)/bench_limits: $(call objs,tests/bench/bench_limits.c)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcjson -lz

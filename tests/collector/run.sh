@@ -82,6 +82,9 @@ test_everything() {
 	expect counter '^sum kind=14 name=loss count=12 .* last=0.08333'
 	expect memory '^sum kind=14 name=bytes_in_use .* device=-1 last=[1-9]'
 	expect thread '^track tid=[0-9]+ name=traced_program'
+	expect 'what the recorder took' '^about recorder_took=[0-9]+\.[0-9]{3} s of a processor, [1-9][0-9.]* MiB of memory$'
+	"$B/tacho-analyze" -q "$work/log" --report check >"$work/told"
+	expect 'the report says it' "the recorder's process took [0-9.]+ s of a processor"
 }
 
 test_windows() {
@@ -860,6 +863,7 @@ test_doctor() {
 	expect host '^host      [0-9.]+ MiB'
 	expect GPU '^(GPU |driver )'
 	expect logs '^logs .* can be written'
+	expect recorder '^recorder  a process of its own writes logs'
 	"$record" --help >"$work/told"
 	equal 'help fits a screen' $(($(wc -l <"$work/told") <= 42)) 1
 	"$record" --version >"$work/told"
