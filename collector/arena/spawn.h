@@ -21,4 +21,3 @@ enum { SPAWN_ARENA = 3, SPAWN_PIDFD = 4 }; /* its descriptors; the second may be
 bool spawn_find(const char *library);
 /* Starts the recorder with the arena; its process number, or 0: it could not be started. */
 pid_t spawn_recorder(int arena);
-

@@ -69,4 +69,3 @@ struct helper_row {
 bool helper_start(const struct config *config);
 /* Wakes a helper.  Async-signal-safe. */
 void helper_wake(struct helper *h);
-

@@ -21,4 +21,3 @@ void helper_reset(struct writer *w);
 void helper_put_anchor(struct writer *w, uint64_t cupti_ns);
 /* What was counted meanwhile. */
 void helper_put_lost(struct writer *w);
-

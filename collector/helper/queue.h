@@ -31,4 +31,3 @@ bool queue_send(struct queue *q, unsigned type, const struct queue_part parts[QU
 bool queue_receive(struct queue *q, unsigned *type, struct buf *body);
 /* How full it is, in percent. */
 unsigned queue_fullness(const struct queue *q);
-
