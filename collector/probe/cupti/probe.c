@@ -137,6 +137,9 @@ int InitializeInjection(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	hook_exit(0);
 	session_thread(true); /* the helper */
+	/* a window that ended while this thread started it found no helper that would end it */
+	if (!session_is_active())
+		cupti_client_stop(0);
 	return 1;
 }
 
