@@ -424,6 +424,8 @@ test_raw_children() {
 	done
 	TACHO_WINDOW=all TACHO_OUT=$work/log "$traced_program" usr2 9
 	equal 'SIGUSR2 without a ring ends the program' $? 140
+	tell 0
+	expect 'its log' '^log whole=1'
 }
 
 # What cancels a thread, forks or jumps away must not leave a lock behind.
