@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cause/internal.h"
 
+#include "convert/name/rules.h"
+
 #include "schemas/model/records.h"
 
 #include <stdlib.h>
@@ -60,7 +62,9 @@ static void take_functions(struct causes *c)
 		const struct event_desc *desc = trace_get_desc(t, i);
 
 		if (desc->kind == KIND_RANGE && desc->name <= c->name_count)
-			c->is_python[desc->name] |= desc->subkind == RANGE_PYTHON ? 1 : 2;
+			c->is_python[desc->name] |=
+				(desc->subkind == RANGE_PYTHON ? 1 : 2) |
+				4 * name_compiles(trace_text(t, desc->name, NULL));
 	}
 }
 
@@ -234,13 +238,15 @@ static bool is_first_use(const struct causes *c, const struct cause_process *p,
 			 const struct event *e, enum call_class class)
 {
 	uint64_t ns = e->end_ns - e->begin_ns;
+	bool is_in_step = e->step && !(e->step & STEP_GAP);
 
 	if (class == CALL_SETUP)
-		return is_long_for_use(ns, e->step && !(e->step & STEP_GAP));
+		return is_long_for_use(ns, is_in_step);
 	if (class == CALL_ALLOCATOR && p->works_ns < e->begin_ns)
 		return ns > FIRST_ALLOCATION_NS;
+	/* memory of the host takes long to pin, but the first call starts the driver */
 	return class == CALL_ALLOCATOR && ns > FIRST_USE_IN_STEP_NS &&
-	       !strstr(text_of(c, e->name), "Host"); /* which takes long to pin */
+	       ((!p->has_called && !is_in_step) || !strstr(text_of(c, e->name), "Host"));
 }
 
 static enum status call_put(struct causes *c, struct cause_process *p, const struct event *e,
@@ -259,11 +265,12 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 						     frame ? frame->name : 0 },
 			       err));
 	}
-	if (class == CALL_OTHER || class == CALL_COPY)
+	if (class == CALL_OTHER)
 		return ST_OK;
 	one = span_of(e);
 	if (is_first_use(c, p, e, class))
 		class = CALL_COMPILE;
+	p->has_called = true;
 	switch (class) {
 	case CALL_KERNELS:
 		return kernels_put(c, p, e, err);
@@ -287,7 +294,7 @@ static enum status range_put(struct causes *c, struct cause_process *p, const st
 			     struct error *err)
 {
 	struct cause_thread *t = cause_thread(c, e->track);
-	struct span one;
+	struct span one = span_of(e);
 
 	switch (e->subkind) {
 	case RANGE_OTHER:
@@ -295,7 +302,6 @@ static enum status range_put(struct causes *c, struct cause_process *p, const st
 	case RANGE_PROFILER:
 		return ST_OK;
 	case RANGE_GC:
-		one = span_of(e);
 		return spans_put(&p->spans[OF_GC], &one, &p->keep, err);
 	case RANGE_ANNOTATION:
 	case RANGE_NVTX:
@@ -305,7 +311,10 @@ static enum status range_put(struct causes *c, struct cause_process *p, const st
 	default:
 		break;
 	}
-	TRY(cover(p, t, e, err));
+	if (e->name <= c->name_count && c->is_python[e->name] & 4 && e->end_ns > e->begin_ns)
+		TRY(spans_put(&p->spans[OF_COMPILE], &one, &p->keep, err));
+	if (e->track != p->step_thread)
+		TRY(cover(p, t, e, err));
 	if (!c->how.owners)
 		return ST_OK;
 	struct range range = {
@@ -391,8 +400,6 @@ static enum status event_put(struct causes *c, const struct event *e, struct err
 	case KIND_API:
 		return call_put(c, p, e, err);
 	case KIND_RANGE:
-		if (!c->how.owners && e->track == p->step_thread && e->subkind != RANGE_GC)
-			return ST_OK;
 		return range_put(c, p, e, err);
 	case KIND_MEMCPY:
 		return copy_put(c, p, e, err);

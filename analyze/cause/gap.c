@@ -53,7 +53,7 @@ static void own_launch(const struct walk *w, const struct cause_thread *t,
 	uint32_t owner = trace_owner(w->c->how.trace, w->gap->launch_path);
 
 	idle->python = frames_find(&t->frames, w->gap->launch_begin_ns, w->gap->correlation);
-	if (owner <= w->c->name_count && w->c->is_python[owner] == 1)
+	if (owner <= w->c->name_count && (w->c->is_python[owner] & 3) == 1)
 		idle->python = owner;
 	idle->range = owner == idle->python ? 0 : owner;
 	idle->path = w->gap->launch_path;

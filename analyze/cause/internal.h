@@ -26,6 +26,7 @@ struct cause_process {        /* by process id */
 	uint32_t step_thread; /* track; 0: none */
 	size_t expected;      /* GPUs that the tables promise */
 	uint64_t works_ns;    /* begin of its first GPU work; UINT64_MAX: none yet */
+	bool has_called;      /* what the driver has to run for */
 	struct keep keep;
 	struct spans spans[OF_PROCESS];
 	struct asked asked;
@@ -44,7 +45,7 @@ struct causes {
 	struct cause_process *processes;
 	/* 0 not asked, else 1 + answer; the last by shape, the others by name */
 	uint8_t *call_class, *is_pageable, *is_pageable_schema;
-	uint8_t *is_python; /* by name: 1 of a function, 2 of another range (too) */
+	uint8_t *is_python; /* by name: 1 of a function, 2 of another range (too), 4: it compiles */
 	uint32_t *process_of_track;
 	uint32_t track_count, process_count, name_count, schema_count;
 	size_t lost_count; /* of the trace's intervals with lost records, those that were taken */

@@ -125,8 +125,10 @@ static void savings_most(const struct facts *f, struct savings *s)
 
 		if (f->has_steps && strcmp(g->part, "span") != 0)
 			continue; /* outside of steps */
-		if (family == FAMILY_COMPILE && !strcmp(g->part, "lead"))
-			continue; /* the driver starts, once */
+		/* the driver and the profiler start, once */
+		if (!strcmp(g->part, "lead") &&
+		    (family == FAMILY_COMPILE || !strcmp(g->cause, "profiler")))
+			continue;
 		s->most_ns[family] += facts_per_gpu(f, (double)g->ns);
 	}
 	s->unexplained_ns = s->most_ns[FAMILY_NONE];

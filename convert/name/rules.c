@@ -479,6 +479,9 @@ static const char *const data_functions[] = {
 	"read_frame", "decode_image", "decode_jpeg", "decode_video", "decode_audio",
 };
 
+static const char *const saving_functions[] = { "save_checkpoint", "save_pretrained", "save_model",
+						"save_state" };
+
 /* Of "path/file.py(12): function", and of "$file.py:12 function" in an XSpace. */
 static const char *function_of(const char *python)
 {
@@ -490,20 +493,43 @@ static const char *function_of(const char *python)
 	return function + strspn(function, "_");
 }
 
-bool name_gets_data(const char *python)
+static bool begins_with(const char *text, const char *const *words, size_t count)
+{
+	while (count && strncmp(text, words[count - 1], strlen(words[count - 1])) != 0)
+		count--;
+	return count > 0;
+}
+
+unsigned name_function_phase(const char *python)
 {
 	const char *function = function_of(python);
+
+	if (begins_with(function, saving_functions,
+			sizeof(saving_functions) / sizeof(saving_functions[0])) ||
+	    strstr(python, "torch/distributed/checkpoint/") ||
+	    (strstr(python, "torch/serialization.py") && !strcmp(function, "save")))
+		return PHASE_CHECKPOINT;
 
 	for (size_t i = 0; i < sizeof(data_files) / sizeof(data_files[0]); i++) {
 		const char *at = strstr(python, data_files[i]);
 
 		if (at && (at == python || strchr("/$", at[-1])))
-			return true;
+			return PHASE_DATA;
 	}
-	for (size_t i = 0; i < sizeof(data_functions) / sizeof(data_functions[0]); i++)
-		if (strncmp(function, data_functions[i], strlen(data_functions[i])) == 0)
-			return true;
-	return false;
+	return begins_with(function, data_functions,
+			   sizeof(data_functions) / sizeof(data_functions[0]))
+		       ? PHASE_DATA
+		       : PHASE_NONE;
+}
+
+bool name_compiles(const char *name)
+{
+	static const char *const jax[] = { "backend_compile", "compile_or_get_cached" };
+	const char *function = function_of(name);
+
+	return strstr(name, "(dynamo_timed)") || strstr(name, "torch/_dynamo/convert_frame.py") ||
+	       (strstr(name, "triton/compiler/compiler.py") && !strcmp(function, "compile")) ||
+	       begins_with(function, jax, sizeof(jax) / sizeof(jax[0]));
 }
 
 bool name_is_profiler(const char *python)

@@ -71,8 +71,11 @@ static inline enum gpu_class event_class(const struct event *work, bool communic
 		return CLASS_COPY;
 	return work->kind == KIND_KERNEL && communicates ? CLASS_COMM : CLASS_COMPUTE;
 }
-/* A Python function that loads, decodes or prepares input. */
-bool name_gets_data(const char *python);
+/* PHASE_DATA of a Python function that loads, decodes or prepares input, PHASE_CHECKPOINT of one
+ * that saves the model, otherwise PHASE_NONE. */
+unsigned name_function_phase(const char *python);
+/* A range in which code is compiled: torch.compile's, Triton's and JAX's. */
+bool name_compiles(const char *name);
 /* A Python function with which a profiler begins or ends its own work. */
 bool name_is_profiler(const char *python);
 /* An op that only an autograd engine's thread runs. */

@@ -11,6 +11,7 @@ Readings of the text:
  * the innermost range of a piece is that which began last of those that cover over half of it.
 """
 import bisect
+import re
 from dataclasses import dataclass
 
 import gpu
@@ -91,6 +92,11 @@ def is_python(event):
     return event.category in ("python_function", "python")
 
 
+COMPILES = re.compile(r"\(dynamo_timed\)|torch/_dynamo/convert_frame\.py"
+                      r"|triton/compiler/compiler\.py.*(\): |^\$.* )_*compile$"
+                      r"|(\): |^\$.* )_*(backend_compile|compile_or_get_cached)")
+
+
 class Causes:
     def __init__(self, oracle):
         self.oracle = oracle
@@ -109,10 +115,17 @@ class Causes:
         over = [(overhead_cause(event.name), event) for event in rows
                 if event.category == "overhead"]
         calls = [event for event in self.host.events if phases.is_call(event)]
+        firsts = {}
+        for call in sorted(calls, key=order):
+            if call_class(call.name) != "other" or launches_kernels(call.name):
+                firsts.setdefault(phases.thread(call)[0], call)
+        self.first_calls = {call.index for call in firsts.values()}
         self.profiler = [event for cause, event in over if cause == "profiler"]
         self.compile = sorted([event for cause, event in over if cause == "compile"]
                               + [call for call in calls if self.loads(call)]
-                              + [event for event in self.host.events if event.category == "jit"],
+                              + [event for event in self.host.events if event.category == "jit"
+                                 or (is_range(event) or is_python(event))
+                                 and COMPILES.search(event.name)],
                               key=order)
         self.collections = [event for event in rows if event.category == "gc"]
         self.waits = [event for event in rows if event.category == "cuda_sync"
@@ -130,12 +143,14 @@ class Causes:
         self.with_work = {self.key(call) for call in self.launches.values() if call is not None}
         self.kernel_calls = self.outer_kernel_calls()
 
-    def is_long(self, call):
-        """So long that something is used for the first time: over 1 ms, in a marked step 10."""
+    def in_step(self, call):
         marks = getattr(self.oracle, "whole", self.oracle).host.marks
         begun = [mark for mark in marks if mark.begin <= call.begin]
-        in_step = begun and begun[-1].end > call.begin
-        return call.end - call.begin > (10_000_000 if in_step else 1_000_000)
+        return bool(begun) and begun[-1].end > call.begin
+
+    def is_long(self, call):
+        """So long that something is used for the first time: over 1 ms, in a marked step 10."""
+        return call.end - call.begin > (10_000_000 if self.in_step(call) else 1_000_000)
 
     def loads(self, call):
         """Whether the call loads code or starts the driver, by its name and length."""
@@ -144,7 +159,9 @@ class Causes:
                 or kind == "allocator" and call.begin > self.first_work
                 and call.end - call.begin > 50_000_000
                 or kind == "allocator" and call.begin <= self.first_work
-                and call.end - call.begin > 10_000_000 and "Host" not in call.name)
+                and call.end - call.begin > 10_000_000
+                and ("Host" not in call.name
+                     or call.index in self.first_calls and not self.in_step(call)))
 
     def index_work(self):
         """Only to be quick on large files: launches, the order on each stream, latest ends."""

@@ -120,7 +120,8 @@ def check_labelled(checks, binary):
             got = {cause: us for cause, us in got.items() if us}
             checks.same(f"labelled: {name}", got, want)
             check_file(checks, binary, f"labelled: {name}", check_traces.Oracle(path), True)
-        for scene in (labelled_idle.before_window, labelled_idle.driver_starts):
+        for scene in (labelled_idle.before_window, labelled_idle.driver_starts,
+                      labelled_idle.host_memory_starts):
             rows, want = scene()
             labelled_idle.write(path, rows)
             report = check_traces.analyze(binary, path, "--report", "summary")

@@ -369,6 +369,15 @@ def scenes():
             advice="torch.cuda.synchronize()", **late),
         "blocking_copy": Scene("blocking_copy", host - 10, blocking_copy, verdict="COPY",
                                advice="non_blocking=True", **late),
+        "compile of torch.compile": Scene("compile", host, waits(
+            "_compile.compile_inner (dynamo_timed)"), verdict="COMPILE", advice="mark_dynamic",
+            **late),
+        "compile in a function": Scene("compile", host, waits(
+            "torch/_dynamo/convert_frame.py(7): __call__", "python_function"), verdict="COMPILE",
+            advice="mark_dynamic", **late),
+        "checkpoint in a function": Scene("checkpoint", host, waits(
+            "torch/serialization.py(945): save", "python_function"), verdict="HOST",
+            advice="asynchronously", **late),
         "compile": Scene("compile", host, waits(call="cuModuleLoadData"), verdict="COMPILE",
                          advice="mark_dynamic", **late),
         # each step launches a kernel that no other does; nobody has marked the steps

@@ -145,6 +145,15 @@ def driver_starts():
                   "host:other": 100 + 100 + 800 + 3990 + 500 + 2500}
 
 
+def host_memory_starts():
+    """The first call of all starts the driver, also where it takes memory of the host."""
+    rows = [call("cudaGetDeviceCount", 0, 5, 7), call("cudaHostAlloc", 100, 20000, 8),
+            call("cudaHostAlloc", 20200, 15000, 9), call("cudaLaunchKernel", 40990, 5, 3),
+            kernel("A", 41000, 42000, 3)]
+    return rows, {"compile": 20000, "allocator": 15000, "launch": 5, "dispatch": 5,
+                  "host:forward": 5, "host:other": 95 + 100 + 5790}
+
+
 def write(path, rows):
     with open(path, "w", encoding="utf-8") as stream:
         json.dump({"schemaVersion": 1, "traceEvents": rows}, stream)

@@ -102,6 +102,8 @@ GETS_DATA = re.compile(
     r"|(\): |^\$.* )_*(pre_?process|collate|load_batch|next_batch|get_batch|load_data|load_image"
     r"|load_video|load_audio|read_image|read_video|read_frame|decode_image|decode_jpeg"
     r"|decode_video|decode_audio)")
+SAVES = re.compile(r"torch/distributed/checkpoint/|torch/serialization\.py.*(\): |^\$.* )_*save$"
+                   r"|(\): |^\$.* )_*save_(checkpoint|pretrained|model|state)")
 OWN_WORK = re.compile(r"profiler.*[ ._](start|stop|prepare)_trace$")
 STARTERS = ("launch", "memcpy", "memset")       # calls that start work on a GPU
 ENDLESS = 1 << 70
@@ -426,8 +428,12 @@ class Host:
         backward = self.stretches(busy)
         backward += merged((event.begin, event.end) for event in mine if is_engine(event))
         loading = self.loading(mine)
+        saving = merged((event.begin, event.end) for event in mine
+                        if event.category in ("python_function", "python")
+                        and SAVES.search(event.name))
         points = {-ENDLESS, ENDLESS}
-        points |= {point for interval in busy + backward + loading for point in interval}
+        points |= {point for interval in busy + backward + loading + saving
+                   for point in interval}
         points |= {event.begin for event in annotations} | {event.end for event in annotations}
         points = sorted(points)
         over = [[] for _ in points]
@@ -438,7 +444,8 @@ class Host:
         for begin, end in busy:
             for place in covered(points, begin, end):
                 kind[place].add("forward")
-        for kinds, intervals in (("backward", backward), ("data", loading)):
+        for kinds, intervals in (("backward", backward), ("data", loading),
+                                 ("checkpoint", saving)):
             for begin, end in intervals:
                 for place in covered(points, begin, end):
                     kind[place].add(kinds)
@@ -614,8 +621,9 @@ def decide(annotations, kinds):
     phase = mapped_winner(annotations)
     if phase is not None:
         return phase, False
-    if "data" in kinds:
-        return "data", True
+    for word in ("checkpoint", "data"):
+        if word in kinds:
+            return word, True
     if annotations:
         outer = min(annotations, key=lambda event: (event.begin, -event.end, event.index))
         return outer.name, False

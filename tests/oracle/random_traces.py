@@ -30,7 +30,10 @@ ANNOTATIONS = ["## forward ##", "## backward ##", "Optimizer.step#SGD.step", "##
 OPERATORS = ["aten::mm", "aten::add_", "autograd::engine::evaluate_function: MmBackward0",
              "MmBackward0", "c10d::allreduce_"]
 LOADING = ["lib/torch/utils/data/dataloader.py(9): __next__", "video.py(129): preprocess",
-           "$images.py:7 _load_image", "my.py(3): image_preprocess"]
+           "$images.py:7 _load_image", "my.py(3): image_preprocess",
+           "torch/serialization.py(945): save", "torch/serialization.py(9): load",
+           "trainer.py(7): _save_checkpoint", "torch/_dynamo/convert_frame.py(3): __call__",
+           "triton/compiler/compiler.py(226): compile", "triton/compiler/compiler.py(5): run"]
 PROFILER = ["$profiler.py:101 start_trace", "torch/profiler/profiler.py(811): stop_trace"]
 OLD = {"kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset",
        "cuda_runtime": "Runtime", "cpu_op": "Operator", "user_annotation": "Operator"}

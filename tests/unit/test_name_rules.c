@@ -206,17 +206,29 @@ void test_name_rules_steps(void)
 
 void test_python_names(void)
 {
-	CHECK(name_gets_data("torch/utils/data/dataloader.py(628): __next__"));
-	CHECK(name_gets_data("/usr/lib/torch/utils/data/_utils/fetch.py(50): fetch"));
-	CHECK(name_gets_data("$dataloader.py:630 __next__"));
-	CHECK(name_gets_data("transformers/pipelines/video_classification.py(129): preprocess"));
-	CHECK(name_gets_data("my.py(1): _load_images"));
-	CHECK(name_gets_data("$input.py:7 decode_jpeg"));
-	CHECK(!name_gets_data("my.py(1): image_preprocess"));
-	CHECK(!name_gets_data("migrain/train.py(3): step"));
-	CHECK(!name_gets_data("preprocess/train.py(3): main"));
-	CHECK(!name_gets_data("model.py(10): decode"));
-	CHECK(!name_gets_data("<built-in method load_data>"));
+	CHECK(name_function_phase("torch/utils/data/dataloader.py(628): __next__") == PHASE_DATA);
+	CHECK(name_function_phase("/usr/lib/torch/utils/data/_utils/fetch.py(50): fetch") ==
+	      PHASE_DATA);
+	CHECK(name_function_phase("$dataloader.py:630 __next__") == PHASE_DATA);
+	CHECK(name_function_phase(
+		      "transformers/pipelines/video_classification.py(129): preprocess") ==
+	      PHASE_DATA);
+	CHECK(name_function_phase("my.py(1): _load_images") == PHASE_DATA);
+	CHECK(name_function_phase("$input.py:7 decode_jpeg") == PHASE_DATA);
+	CHECK(name_function_phase("my.py(1): image_preprocess") == PHASE_NONE);
+	CHECK(name_function_phase("migrain/train.py(3): step") == PHASE_NONE);
+	CHECK(name_function_phase("preprocess/train.py(3): main") == PHASE_NONE);
+	CHECK(name_function_phase("model.py(10): decode") == PHASE_NONE);
+	CHECK(name_function_phase("<built-in method load_data>") == PHASE_NONE);
+	CHECK(name_function_phase("torch/serialization.py(945): save") == PHASE_CHECKPOINT);
+	CHECK(name_function_phase("trainer.py(7): _save_checkpoint") == PHASE_CHECKPOINT);
+	CHECK(name_function_phase("torch/serialization.py(9): load") == PHASE_NONE);
+	CHECK(name_function_phase("torch/utils/checkpoint.py(3): checkpoint") == PHASE_NONE);
+	CHECK(name_compiles("_compile.compile_inner (dynamo_timed)"));
+	CHECK(name_compiles("triton/compiler/compiler.py(226): compile"));
+	CHECK(name_compiles("$compiler.py:272 backend_compile"));
+	CHECK(!name_compiles("triton/compiler/compiler.py(5): launch_metadata"));
+	CHECK(!name_compiles("Torch-Compiled Region: 0/0"));
 	CHECK(name_is_profiler("$profiler.py:101 start_trace"));
 	CHECK(name_is_profiler("torch/profiler/profiler.py(681): _stop_trace"));
 	CHECK(!name_is_profiler("server.py(3): start_trace"));

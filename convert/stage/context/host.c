@@ -449,6 +449,8 @@ struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t
 
 	if (own != PHASE_NONE) {
 		state.phase = own;
+	} else if (p->saves_until_ns > t) {
+		state = (struct host_state){ PHASE_CHECKPOINT, true, p->saves_until_ns };
 	} else if (p->data_until_ns > t) {
 		state = (struct host_state){ PHASE_DATA, true, p->data_until_ns };
 	} else if ((outermost = open_first(&p->unmapped, t))) {
@@ -494,18 +496,21 @@ static enum status enter_annotation(struct host *h, struct host_process *p, stru
 }
 
 /* What gets input, as far as is known: a function that puts kernels on a GPU does more than that.
- */
+ * What saves the model only copies. */
 static void enter_python(struct host *h, struct host_process *p, const struct event *e)
 {
 	struct name_info *n = host_name_info(h, e->name);
 
-	if (!n->data_known) {
-		n->gets_data = name_gets_data(host_text(h, e->name));
-		n->data_known = n != h->names;
+	if (!n->function_known) {
+		n->function = (uint8_t)name_function_phase(host_text(h, e->name));
+		n->function_known = n != h->names;
 	}
-	if (!n->gets_data || e->end_ns <= p->data_until_ns || e->begin_ns == p->kernels_ns)
+	bool saves = n->function == PHASE_CHECKPOINT;
+	uint64_t *until_ns = saves ? &p->saves_until_ns : &p->data_until_ns;
+	if (n->function == PHASE_NONE || e->end_ns <= *until_ns ||
+	    (!saves && e->begin_ns == p->kernels_ns))
 		return;
-	p->data_until_ns = e->end_ns;
+	*until_ns = e->end_ns;
 	p->is_stale = true;
 }
 

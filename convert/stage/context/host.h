@@ -80,6 +80,7 @@ struct host_process {
 	uint64_t busy_until_ns;     /* greatest end of operators and calls on the step thread */
 	uint64_t engine_until_ns;   /* of these, of operators of autograd */
 	uint64_t data_until_ns;     /* of Python functions that get input; 0 once kernels follow */
+	uint64_t saves_until_ns;    /* of Python functions that save the model */
 	uint64_t kernels_ns;        /* when the step thread last put kernels on a GPU */
 	uint64_t active_until_ns;   /* greatest end of work on the autograd threads */
 	bool busy_begins, active_begins; /* at the instant whose events are being entered */
@@ -97,14 +98,15 @@ struct host_process {
 };
 
 struct name_info { /* what the rules say about a name, asked once: matching is slow */
-	bool step_known, mapped_known, pushed_known, autograd_known, data_known, kernels_known;
-	bool is_step, is_autograd, gets_data, puts_kernels;
-	uint8_t mapped;  /* phase of an annotation of this name, or PHASE_NONE */
-	uint8_t pushed;  /* phase of one that was pushed through tacho.h */
-	uint8_t phase;   /* the phase of its own that it got as an unmapped annotation; 0: none */
-	uint8_t grammar; /* of a server's step; 0: of another mark */
-	uint64_t number; /* of the step */
-	uint32_t module; /* the node where a module of this name ran first; 0: not yet */
+	bool step_known, mapped_known, pushed_known, autograd_known, function_known, kernels_known;
+	bool is_step, is_autograd, puts_kernels;
+	uint8_t mapped;   /* phase of an annotation of this name, or PHASE_NONE */
+	uint8_t function; /* phase of a Python function of this name, or PHASE_NONE */
+	uint8_t pushed;   /* phase of one that was pushed through tacho.h */
+	uint8_t phase;    /* the phase of its own that it got as an unmapped annotation; 0: none */
+	uint8_t grammar;  /* of a server's step; 0: of another mark */
+	uint64_t number;  /* of the step */
+	uint32_t module;  /* the node where a module of this name ran first; 0: not yet */
 };
 
 struct host {
