@@ -3,6 +3,7 @@
 
 #include "convert/name/rules.h"
 
+#include "schemas/base/vec.h"
 #include "schemas/model/records.h"
 
 #include <stdlib.h>
@@ -14,11 +15,6 @@ enum {
 	WAIT_FOR_WORK = 512,      /* and for work of calls, which is behind other work */
 	MEMORY_KIND_PAGEABLE = 1, /* CUPTI's */
 };
-
-static enum status no_memory(struct error *err)
-{
-	return fail(err, ST_MEMORY, NOWHERE, "no memory for idle gaps");
-}
 
 /* ---- what the tables say ---------------------------------------------------------------- */
 
@@ -75,7 +71,7 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 
 	*out = NULL;
 	if (!c)
-		return no_memory(err);
+		return fail_memory(err);
 	c->how = *how;
 	c->track_count = trace_count(how->trace, TRACE_TRACKS);
 	c->process_count = trace_count(how->trace, TRACE_PROCESSES);
@@ -93,7 +89,7 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 	    !c->is_pageable || !c->is_pageable_schema || !c->is_python) {
 		causes_close(c);
 		*out = NULL;
-		return no_memory(err);
+		return fail_memory(err);
 	}
 	for (i = 1; i <= c->track_count; i++) {
 		uint32_t process = trace_get_track(how->trace, i)->process;
@@ -427,7 +423,7 @@ static enum status interval_room(struct cause_process *p, struct error *err)
 	if (gone <= p->interval_cap / 2 && p->interval_cap < p->keep.most) {
 		wider = realloc(p->intervals, cap * sizeof(*wider));
 		if (!wider)
-			return no_memory(err);
+			return fail_memory(err);
 		p->intervals = wider;
 		p->interval_cap = cap;
 	} else if (!gone) {
@@ -461,9 +457,6 @@ static enum status interval_put(struct causes *c, const struct phase_interval *s
 
 static enum status gap_put(struct cause_process *p, const struct idle_gap *gap, struct error *err)
 {
-	size_t cap = p->gap_cap ? p->gap_cap * 2 : 256;
-	struct idle_gap *wider;
-
 	if (p->gap_head == p->gap_count)
 		p->gap_head = p->gap_count = 0;
 	if (p->gap_count == p->gap_cap && p->gap_head > p->gap_cap / 2) {
@@ -471,13 +464,7 @@ static enum status gap_put(struct cause_process *p, const struct idle_gap *gap, 
 		memmove(p->gaps, p->gaps + p->gap_head, p->gap_count * sizeof(*p->gaps));
 		p->gap_head = 0;
 	}
-	if (p->gap_count == p->gap_cap) {
-		wider = realloc(p->gaps, cap * sizeof(*wider));
-		if (!wider)
-			return no_memory(err);
-		p->gaps = wider;
-		p->gap_cap = cap;
-	}
+	TRY(vec_reserve(&p->gaps, &p->gap_cap, p->gap_count + 1, err));
 	p->gaps[p->gap_count++] = *gap;
 	return ST_OK;
 }

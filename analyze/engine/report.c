@@ -23,6 +23,19 @@ enum status acc_row(struct accumulator *f, const char *table, uint32_t process, 
 	return table_row(tables_find(f->tables, table), keys, row, err);
 }
 
+enum status acc_bounded_row(struct accumulator *f, const char *table, uint32_t process,
+			    union value *keys, size_t name, union value **row, struct error *err)
+{
+	struct table *t = tables_find(f->tables, table);
+	bool takes;
+
+	acc_rank(f, process, keys);
+	TRY(table_takes(t, keys, &takes, err));
+	if (!takes)
+		keys[name].text = TABLE_OTHER;
+	return table_row(t, keys, row, err);
+}
+
 enum status acc_gpu_row(struct accumulator *f, const char *table, size_t gpu, union value *keys,
 			union value **row, struct error *err)
 {

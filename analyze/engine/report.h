@@ -168,6 +168,10 @@ void acc_rank(const struct accumulator *f, uint32_t process, union value *keys);
 /* The row of `table` with the keys of this process and, from keys[RANK_KEYS] on, its own. */
 enum status acc_row(struct accumulator *f, const char *table, uint32_t process, union value *keys,
 		    union value **row, struct error *err);
+/* The same of a table in which an input may have TABLE_NAMES rows; keys[name] of more becomes
+ * TABLE_OTHER. */
+enum status acc_bounded_row(struct accumulator *f, const char *table, uint32_t process,
+			    union value *keys, size_t name, union value **row, struct error *err);
 /* The same for a GPU, whose device is the first of the table's own keys. */
 enum status acc_gpu_row(struct accumulator *f, const char *table, size_t gpu, union value *keys,
 			union value **row, struct error *err);

@@ -420,6 +420,17 @@ static enum status row_remove(struct table *t, struct error *err)
 	return ST_OK;
 }
 
+enum status table_takes(struct table *t, const union value *keys, bool *takes, struct error *err)
+{
+	union value own[KEYS_MAX], *known = NULL;
+	uint64_t hash;
+
+	if (t->count >= TABLE_NAMES)
+		TRY(row_find(t, keys, own, &hash, &known, err));
+	*takes = t->count < TABLE_NAMES || known;
+	return ST_OK;
+}
+
 enum status table_accepts(struct table *t, const union value *keys, bool *is_accepted,
 			  struct error *err)
 {

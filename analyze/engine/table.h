@@ -152,6 +152,11 @@ enum status table_row(struct table *t, const union value *keys, union value **ro
 enum { TABLE_GONE_MOST = 32 << 20 };
 enum status table_accepts(struct table *t, const union value *keys, bool *is_accepted,
 			  struct error *err);
+/* Of a table in which an input may have TABLE_NAMES rows: whether there is one with these keys, or
+ * room for it.  What has none belongs to the row of TABLE_OTHER. */
+enum { TABLE_NAMES = 1 << 14 };
+#define TABLE_OTHER "(other)"
+enum status table_takes(struct table *t, const union value *keys, bool *takes, struct error *err);
 /* The row with these keys, for finish(): ST_FORMAT where it is not there, as damage may have it. */
 enum status table_have(struct table *t, const union value *keys, union value **row,
 		       struct error *err);

@@ -13,6 +13,7 @@
 #include "analyze/report/where/where.h"
 #include "schemas/base/sort.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,8 @@ static void put_pattern(const char *name, char out[PLACE_NAME_TEXT])
 	for (size_t i = 0; name[i] && len < PLACE_NAME_TEXT - 1; out[len++] = name[i++]) {
 		size_t digits = strspn(name + i, "0123456789");
 
-		if (digits && i && strchr("._/[#", name[i - 1]) &&
-		    (!name[i + digits] || strchr("._/] ", name[i + digits]))) {
+		if (digits && i && !isalnum((unsigned char)name[i - 1]) &&
+		    !isalnum((unsigned char)name[i + digits])) {
 			out[len++] = '*';
 			i += digits;
 			if (!name[i])
@@ -126,7 +127,9 @@ static enum status end_leaf(struct accumulator *f, const struct path_node *leaf,
 			sum.calls && sum.gpu_ns / sum.calls < (comm ? 5 : 1) * SHORT_KERNEL_NS;
 	}
 	keys[PLACE_NAME].text = pattern;
-	TRY(acc_row(f, "places", process, keys, &row, err));
+	TRY(acc_bounded_row(f, "places", process, keys, PLACE_NAME, &row, err));
+	if (keys[PLACE_NAME].text != pattern)
+		strcpy(exact, TABLE_OTHER);
 	row[PLACE_NS].u64 += sum.gpu_ns + sum.idle_ns;
 	TRY(table_combine(table, row, PLACE_FIRST, (union value){ .text = exact }, err));
 	return table_combine(table, row, PLACE_LAST, (union value){ .text = exact }, err);

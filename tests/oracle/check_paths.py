@@ -579,6 +579,37 @@ def compare_log(checks, binaries, folder, path):
     os.unlink(log)
 
 
+NAMES = 16384   # TABLE_NAMES of analyze/engine/table.h
+
+
+def check_many_names(checks, binary, folder, steps=20000):
+    """A range of its own name in each step: so many rows, and one with all the rest."""
+    events = []
+    for step in range(steps):
+        at = 1000 + 101 * step
+        common = {"ph": "X", "pid": 9, "tid": 9}
+        word = f"{step * 7919 % 1000003:x}y"
+        events += [dict(common, cat="user_annotation", name=f"ProfilerStep#{step}", ts=at, dur=100),
+                   dict(common, cat="user_annotation", name=f"batch {word}", ts=at + 2, dur=90),
+                   dict(common, cat="cuda_runtime", name="cudaLaunchKernel", ts=at + 8, dur=5,
+                        args={"correlation": step + 1}),
+                   {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at + 20,
+                    "dur": 50, "args": {"device": 0, "stream": 7, "correlation": step + 1}}]
+    path = write(folder, "names.json", events)
+    report = json.loads(subprocess.run(
+        [os.path.join(binary, "tacho-analyze"), path, "-r", "nvtx,modules,findings", "-f", "json"],
+        stdout=subprocess.PIPE, check=True).stdout)
+    rank = report["ranks"][0]
+    for table, key, column, want in (("nvtx", "name", "host_ns", steps * 190_000),
+                                     ("modules", "path", "gpu_self_ns", steps * 50_000)):
+        rows = rank[table]
+        checks.expect(len(rows) == NAMES + 1 and "(other)" in [row[key] for row in rows],
+                      f"{table}: {len(rows)} rows of {steps} names")
+        checks.expect(sum(row[column] for row in rows) == want, f"{table}: not all of {want}")
+    where = report["findings"][0]["where"]
+    checks.expect("more" in where or "(other)" in where, f"where: {where}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", required=True)
@@ -601,6 +632,7 @@ def main():
         for seed in range(args.first, args.first + min(args.random, 6)):
             checks.compare_diff([os.path.join(folder, f"{one}.json") for one in (seed, args.first)])
         checks.expect(checks.named, "no finding has a place")
+        check_many_names(checks, args.bin, folder)
     if not os.path.isdir(os.path.join(args.traces, "kineto")):
         print(f"skip real traces: no files in {args.traces}/kineto (set TACHO_TRACES)")
     for path in sorted(glob.glob(os.path.join(args.traces, "kineto", "*.json.gz"))):

@@ -78,7 +78,7 @@ static enum status module_enter(struct accumulator *f, struct module *all, uint3
 	buf_put_text(path, name);
 	keys[MODULE_PATH].text = buf_text(path);
 	TRY(buf_status(path, err));
-	return acc_row(f, "modules", process, keys, &all[at].row, err);
+	return acc_bounded_row(f, "modules", process, keys, MODULE_PATH, &all[at].row, err);
 }
 
 /* What is at a node, to its module and those around it.  A scope without a range begins with its

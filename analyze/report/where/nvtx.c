@@ -77,7 +77,7 @@ static enum status put_range(struct accumulator *f, const struct event *e, struc
 	TRY(acc_name_row(f, &s->rows, e, &row, err));
 	keys[NVTX_NAME].text = trace_text(f->trace, e->name, NULL);
 	if (!*row)
-		TRY(acc_row(f, "nvtx", s->rows.process, keys, row, err));
+		TRY(acc_bounded_row(f, "nvtx", s->rows.process, keys, NVTX_NAME, row, err));
 	(*row)[NVTX_CALLS].u64 += !(e->flags & EVENT_BEGAN_EARLIER);
 	(*row)[NVTX_HOST].u64 += e->end_ns - e->begin_ns;
 	TRY(vec_reserve(&s->threads, &s->thread_count, (size_t)e->track + 1, err));
