@@ -20,7 +20,8 @@
 
 #define PLACE_COLUMNS(X)                                                                           \
 	X(PLACE_WHAT = RANK_KEYS, "what", NULL, TEXT, KEY, "what work does, or an idle cause")     \
-	X(PLACE_SHORT, "is_short", NULL, U64, KEY, "1: kernels under 10 us on average")            \
+	X(PLACE_SHORT, "is_short", NULL, U64, KEY,                                                 \
+	  "1: kernels under 10 us on average; launches of over 1 ms")                              \
 	X(PLACE_NAME, "place", NULL, TEXT, KEY, "with stars for numbers")                          \
 	X(PLACE_NS, "ns", NULL, U64, SUM, "of the GPU")                                            \
 	X(PLACE_FIRST, "first", NULL, TEXT, MIN, "the place with its numbers, the first by bytes") \
@@ -113,6 +114,7 @@ static enum status end_leaf(struct accumulator *f, const struct path_node *leaf,
 	place_texts(f->trace, leaf->parent, exact, pattern);
 	keys[PLACE_SHORT].u64 = 0;
 	if (leaf->class == PATH_IDLE) {
+		keys[PLACE_SHORT].u64 = leaf->name >> 8 == CAUSE_LAUNCH && (leaf->name & 255);
 		memcpy(idle, IDLE_PREFIX, sizeof(IDLE_PREFIX));
 		paths_idle_text(f, leaf, idle + sizeof(IDLE_PREFIX) - 1);
 		keys[PLACE_WHAT].text = idle;
@@ -211,11 +213,16 @@ static bool is_summed(size_t at, const union value *row)
 	return found;
 }
 
-/* Whether "idle_causes.CAUSE" is among the figures of a rule. */
-static bool is_cause(const char *figures, const char *what)
+/* Whether "idle_causes.CAUSE" is among the figures of a rule; long launches have one of their own.
+ */
+static bool is_cause(const struct rule *rule, const union value *row)
 {
+	const char *what = row[PLACE_WHAT].text, *figures = rule->figures;
 	size_t len = strlen(what);
 
+	if (!strcmp(what, IDLE_PREFIX "launch") &&
+	    (row[PLACE_SHORT].u64 == 1) != !strcmp(rule->name, "long_launches"))
+		return false;
 	for (const char *at = strstr(figures, what); at; at = strstr(at + 1, what))
 		if (!at[len] || at[len] == ' ')
 			return !strncmp(what, IDLE_PREFIX, sizeof(IDLE_PREFIX) - 1);
@@ -237,7 +244,7 @@ static size_t places_take(const struct facts *f, const struct rule *rule, struct
 	for (size_t i = 0; i < table_count(rows); i++) {
 		const union value *row = table_at(rows, i);
 
-		if (at < SUMS ? is_summed(at, row) : is_cause(rule->figures, row[PLACE_WHAT].text))
+		if (at < SUMS ? is_summed(at, row) : is_cause(rule, row))
 			all[count++] =
 				(struct found_place){ row[PLACE_NAME].text, row[PLACE_FIRST].text,
 						      row[PLACE_LAST].text, row[PLACE_NS].u64 };

@@ -60,6 +60,13 @@ def check_places(checks, name, rows):
         said = PLACES.match(row["where"] or "")
         checks.say(said[1] == unit if said else not row["where"],
                    f"{name}: places of {row['rule']} in {unit}", row["where"])
+    if "long_launches" in {row["rule"] for row in rows}:    # what long ones took is theirs alone
+        for row in rows:
+            whole = re.match(r"[\d.,]+ of ([\d.,]+) ", row["where"] or "")
+            ns = {"s": 1e9, "ms": 1e6, "\u00b5s": 1e3}[unit]
+            checks.say(not whole or not row["rule"].startswith("l")
+                       or float(whole[1].replace(",", "")) * ns <= row["most_ns_per_step"] + ns / 9,
+                       f"{name}: {row['rule']} counts its own time", row["where"])
 
 
 def check_scene(checks, name, scene, got, is_whole=True):

@@ -351,6 +351,10 @@ def scenes():
         "long_launches": Scene("long_launches", 3995, lambda run, at: run.kernel(
             "first_of_its_kind", at + 7999, at + 8000, launch=(at + 3990, at + 7995)),
             verdict="HOST", advice="warm up", evidence="1 launch call"),
+        "long_launches beside others": Scene("long_launches", 2996, lambda run, at: (
+            run.op("aten::mm", at + 4000, at + 5000),
+            run.kernel("first_of_its_kind", at + 7999, at + 8000, launch=(at + 4999, at + 7995))),
+            verdict="HOST", companions=("launch_bound",)),
         "unused_parameters": Scene("unused_parameters", host, waits(
             "torch::distributed::reducer::search_unused_parameters", "cpu_op"), verdict="HOST",
             advice="find_unused_parameters=False", **late),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/where/where.h"
 
+#include "analyze/findings/rule.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +22,11 @@ enum status paths_put(struct accumulator *f, const struct sorted_batch *w, struc
 		if (!path)
 			path = trace_path(f->trace, 0, sweep_gpu(f->sweep, one->gpu).process,
 					  PATH_ROOT);
-		TRY(path_sums_leaf(s, f->trace, path,
-				   (uint32_t)one->cause << 8 |
-					   (one->cause == CAUSE_HOST ? one->phase : 0),
-				   PATH_IDLE, &sum, err));
+		bool is_long =
+			one->cause == CAUSE_LAUNCH && one->end_ns - one->begin_ns >= LONG_CALL_NS;
+		uint32_t detail = one->cause == CAUSE_HOST ? one->phase : is_long;
+		TRY(path_sums_leaf(s, f->trace, path, (uint32_t)one->cause << 8 | detail, PATH_IDLE,
+				   &sum, err));
 		sum->idle_ns += one->end_ns - one->begin_ns;
 	}
 	return ST_OK;
