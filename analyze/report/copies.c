@@ -48,8 +48,8 @@ static void direction_of(const struct accumulator *f, uint32_t name, unsigned ki
 		return;
 	}
 	direction_parse(trace_text(f->trace, name, NULL), d);
-	if (word[0])
-		snprintf(d->direction, sizeof(d->direction), "%s", word);
+	if (word[0] || !d->direction[0])
+		snprintf(d->direction, sizeof(d->direction), "%s", word[0] ? word : "unknown");
 }
 
 void copy_text(const struct accumulator *f, const struct event *e, char out[COPY_TEXT])

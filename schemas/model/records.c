@@ -139,10 +139,23 @@ const char *range_class_word(unsigned class)
 	return class < sizeof(words) / sizeof(words[0]) ? words[class] : words[RANGE_OTHER];
 }
 
-/* By CUPTI's CUpti_ActivityMemcpyKind. */
+/* By CUPTI's CUpti_ActivityMemcpyKind; the last three, pages of unified memory, are Nsight
+ * Systems' own. */
 static const char *const copy_names[] = {
-	"Memcpy",      "Memcpy HtoD", "Memcpy DtoH", "Memcpy HtoA", "Memcpy AtoH", "Memcpy AtoA",
-	"Memcpy AtoD", "Memcpy DtoA", "Memcpy DtoD", "Memcpy HtoH", "Memcpy PtoP",
+	"Memcpy",
+	"Memcpy HtoD",
+	"Memcpy DtoH",
+	"Memcpy HtoA",
+	"Memcpy AtoH",
+	"Memcpy AtoA",
+	"Memcpy AtoD",
+	"Memcpy DtoA",
+	"Memcpy DtoD",
+	"Memcpy HtoH",
+	"Memcpy PtoP",
+	"Memcpy UnifiedHtoD",
+	"Memcpy UnifiedDtoH",
+	"Memcpy UnifiedDtoD",
 };
 enum { COPY_NAMES = sizeof(copy_names) / sizeof(copy_names[0]) };
 

@@ -63,7 +63,8 @@ void test_call_copy_and_sync_names(void)
 {
 	CHECK_STR(copy_kind_name(1), "Memcpy HtoD");
 	CHECK_STR(copy_kind_word(10), "PtoP");
-	CHECK_STR(copy_kind_name(11), "Memcpy");
+	CHECK_STR(copy_kind_name(11), "Memcpy UnifiedHtoD");
+	CHECK_STR(copy_kind_name(14), "Memcpy");
 	CHECK_STR(copy_kind_word(0), "");
 	CHECK_U64(copy_kind_of_word("DtoD", 4), 8);
 	CHECK_U64(copy_kind_of_word("", 0), 0);

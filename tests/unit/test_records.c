@@ -82,7 +82,8 @@ void test_records_words(void)
 	CHECK_STR(range_class_word(200), "range");
 	CHECK_STR(copy_kind_word(8), "DtoD");
 	CHECK_STR(copy_kind_word(0), "");
-	CHECK_STR(copy_kind_word(11), "");
+	CHECK_STR(copy_kind_word(12), "UnifiedDtoH");
+	CHECK_STR(copy_kind_word(14), "");
 	CHECK_U64(copy_kind_of_word("PtoP", 4), 10);
 	CHECK_U64(copy_kind_of_word("Hto", 3), 0);
 	CHECK_STR(unit_name(UNIT_NS), "ns");
