@@ -10,13 +10,13 @@
 
 const char *span_text(char out[SPAN_TEXT], double ns)
 {
-	if (ns >= 0.9995e9)
-		snprintf(out, SPAN_TEXT, "%.28s s",
-			 number_text((char[NUMBER_TEXT]){ 0 }, ns / 1e9, 2));
-	else if (ns >= 0.95e6)
-		snprintf(out, SPAN_TEXT, "%.1f ms", ns / 1e6);
-	else
-		snprintf(out, SPAN_TEXT, "%.0f \xc2\xb5s", ns / 1e3);
+	struct time_unit unit = time_unit_of(ns, 1);
+	char number[NUMBER_TEXT] = "0";
+
+	if (ns > 0)
+		number_text(number, ns / unit.ns,
+			    unit.ns < 1e9 && unit.decimals ? 1 : unit.decimals);
+	snprintf(out, SPAN_TEXT, "%.26s %s", number, unit.name);
 	return out;
 }
 

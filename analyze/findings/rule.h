@@ -272,7 +272,7 @@ void rule_brief(struct finding *out, const char *fmt, ...) __attribute__((format
  * two. */
 enum { CUT_TEXT = 124 };
 const char *cut_text(char out[CUT_TEXT], const char *name, size_t most);
-/* "12.3 ms", "480 us", "1.2 s" for sentences. */
+/* "12.3 ms", "480 us", "12.34 s" for sentences, in the unit that tables would have. */
 enum { SPAN_TEXT = 32 };
 const char *span_text(char out[SPAN_TEXT], double ns);
 /* "1 kernel", "1,140 kernels", "0.5 copies"; `one` is the singular. */
