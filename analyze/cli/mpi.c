@@ -5,8 +5,9 @@
  */
 #include "analyze/cli/internal.h"
 
-#include "analyze/engine/partial.h"
 #include "analyze/cli/mpi_plugin.h"
+#include "analyze/engine/partial.h"
+#include "analyze/engine/runs.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -62,10 +63,38 @@ static enum status merge_process(struct tool *t, const struct mpi_plug *plug, in
 	return status;
 }
 
-/* The first process: its own share, then those of all others, which wait to give them. */
-static enum status gather(struct tool *t, const struct mpi_plug *plug, int n, struct buf *own,
-			  bool *done, struct error *err)
+/* What was asked for, and its files. */
+struct asked_for {
+	char **operands;
+	size_t count;
+	const struct input_paths *paths;
+};
+
+/* Whether files that were found in folders are of several runs, or one of them was asked for. */
+static enum status are_several(const struct tool *t, const struct asked_for *of,
+			       const struct engine_result *r, bool *out, struct error *err)
 {
+	struct runs runs;
+	bool is_searched = false;
+
+	*out = run_number(&t->own) > 0;
+	for (size_t i = 0; i < of->paths->count && !t->own.run; i++)
+		is_searched |= of->paths->searched[i];
+	if (!is_searched)
+		return ST_OK;
+	enum status status = runs_find(&runs, r, err);
+	*out = runs.count > 1;
+	runs_release(&runs);
+	return status;
+}
+
+/* The first process: its own share, then those of all others, which wait to give them.  Of several
+ * runs it reads the one that counts again, alone. */
+static enum status gather(struct tool *t, const struct mpi_plug *plug, int n,
+			  const struct asked_for *of, struct buf *own, bool *done,
+			  struct error *err)
+{
+	bool again = false;
 	struct engine_result result;
 	const char *settings = NULL;
 	enum status status;
@@ -79,6 +108,13 @@ static enum status gather(struct tool *t, const struct mpi_plug *plug, int n, st
 		status = merge_process(t, plug, from, &result, &settings, err);
 	*done = status == ST_OK;
 	if (status == ST_OK)
+		status = are_several(t, of, &result, &again, err);
+	if (status == ST_OK && again) {
+		engine_result_release(&result);
+		status = tool_read(t, of->operands, of->count, t->reports, t->format->pictures,
+				   &result, err);
+	}
+	if (status == ST_OK)
 		status = tool_conclude(t, &result, engine_is_filtered(&t->filter), err);
 	engine_result_release(&result);
 	return status;
@@ -86,9 +122,9 @@ static enum status gather(struct tool *t, const struct mpi_plug *plug, int n, st
 
 /* *done: nobody waits for us any more. */
 static enum status part_do(struct tool *t, const struct mpi_plug *plug, int rank, int n,
-			   const struct input_paths *paths, bool *done, struct error *err)
+			   const struct asked_for *of, bool *done, struct error *err)
 {
-	char **share = calloc(paths->count + 1, sizeof(*share));
+	char **share = calloc(of->paths->count + 1, sizeof(*share));
 	enum status status;
 	struct buf own;
 
@@ -97,12 +133,12 @@ static enum status part_do(struct tool *t, const struct mpi_plug *plug, int rank
 	buf_init(&own, PARTIAL_MAX);
 	t->common.quiet |= rank != 0;
 	t->is_far = true;
-	status = partial_make(t, share, share_of(paths, rank, n, share), &own, NULL, err);
+	status = partial_make(t, share, share_of(of->paths, rank, n, share), &own, NULL, err);
 	if (rank && plug->give(own.data, status == ST_OK ? own.len : 0) && status == ST_OK)
 		status = mpi_failed(err);
 	*done = rank != 0;
 	if (!rank && status == ST_OK)
-		status = gather(t, plug, n, &own, done, err);
+		status = gather(t, plug, n, of, &own, done, err);
 	buf_release(&own);
 	free(share);
 	return status;
@@ -140,7 +176,8 @@ enum status run_mpi(struct tool *t, char **operands, size_t count, struct error 
 		return mpi_failed(err);
 	status = tool_paths(t, operands, count, &paths, err);
 	if (status == ST_OK)
-		status = part_do(t, plug, rank, n, &paths, &done, err);
+		status = part_do(t, plug, rank, n, &(struct asked_for){ operands, count, &paths },
+				 &done, err);
 	else if (rank)
 		err->text[0] = '\0'; /* the first process reports it */
 	input_paths_free(&paths);

@@ -9,6 +9,7 @@ that differ; and, where mpirun is, the same from several processes.
 """
 import argparse
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -163,6 +164,23 @@ def several_processes(check, build, paths):
             got = check.run("-q", "-f", form, "-r", report, *paths, before=before)
             check.that(one[:2] == got[:2],
                        f"mpirun -n {count}, {form} {report}: {got[0]} {got[2][:300]}")
+    with tempfile.TemporaryDirectory() as folder:   # two runs of two ranks in one folder
+        for number in range(4):
+            begin, pid = 10 ** 6 * (1 + number // 2), 100 + number
+            rows = [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": pid,
+                     "tid": 1, "ts": begin, "dur": 5, "args": {"correlation": 1}},
+                    {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7,
+                     "ts": begin + 9, "dur": 50 + number,
+                     "args": {"device": 0, "stream": 7, "correlation": 1}}]
+            with open(os.path.join(folder, f"{number}.json"), "w", encoding="ascii") as out:
+                json.dump({"distributedInfo": {"rank": number % 2, "world_size": 2},
+                           "traceEvents": rows}, out)
+        for more in ([], ["--run", "1"], ["--run", "all"]):
+            one = check.run("-q", "-f", "json", "-r", "kernels", *more, folder)
+            got = check.run("-q", "-f", "json", "-r", "kernels", *more, folder,
+                            before=["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"])
+            check.that(one[:2] == got[:2] and one[0] == 0,
+                       f"mpirun of two runs {more}: {got[0]} {got[2][:300]}")
 
 
 def main():
