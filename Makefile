@@ -184,8 +184,8 @@ UNIT := $(wildcard tests/unit/*.c)
 UNIT_LIST := $(B)/tests/unit/tests.h
 $(UNIT_LIST): $(UNIT) FORCE # a test may have gone
 	@mkdir -p $(@D)
-	$(Q){ echo '#define TEST_LIST(X) \'; sed -nE 's/^void test_(\w+)\(void\)$$/\tX(\1) \\/p' $(sort $(UNIT)); echo; } >$@.new
-	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	$(Q){ echo '#define TEST_LIST(X) \'; sed -nE 's/^void test_(\w+)\(void\)$$/\tX(\1) \\/p' $(sort $(UNIT)); echo; } >$@.$$$$; \
+		cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@
 $(UNIT:%.c=$(B)/%.o): | $(UNIT_LIST)
 $(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS) $(COLLECTOR)) $(MADE_O)
 	$(call say,LD,$@)
