@@ -480,7 +480,7 @@ static enum status snapshot_open(struct sink *sink, const struct sink_request *r
 		buf_init(&s->entries[i], ENTRIES_MAX);
 	if (!segments_begin(&s->segments, sink->trace))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "-t snapshot cuts memory snapshots of PyTorch, and this input is none");
+			    "-t snapshot needs a memory snapshot of PyTorch as input");
 	if (f && (f->steps || f->kinds || f->names))
 		return fail(err, ST_USAGE, NOWHERE,
 			    "-t snapshot is cut by --from, --to and --devices: what is in a "
