@@ -522,14 +522,15 @@ void cupti_client_repair(void)
 	end_turn();
 }
 
-void cupti_client_record_driver(bool wanted)
+bool cupti_client_record_driver(bool wanted)
 {
-	no_driver = !wanted;
 	if (!atomic_load(&on) || !take_turn())
-		return;
+		return false;
+	no_driver = !wanted;
 	cupti_kinds_set(&cupti_client.lib, &cupti_client.kinds, CUPTI_DRIVER_CALL, wanted);
 	atomic_fetch_add(&report_version, 1);
 	end_turn();
+	return true;
 }
 
 void cupti_client_await_quiet(uint64_t limit_ns)

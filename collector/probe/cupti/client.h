@@ -76,8 +76,8 @@ void cupti_client_detach(void);
  * another tool has put its own in their place.
  */
 void cupti_client_repair(void);
-/* Writer only.  Whether calls of the driver are recorded, where they are wanted at all. */
-void cupti_client_record_driver(bool wanted);
+/* Writer only.  Whether calls of the driver are recorded, if asked for.  False: not now. */
+bool cupti_client_record_driver(bool wanted);
 /* The process ends: returns when no thread is in a call of ours to CUPTI, or after `limit_ns`. */
 void cupti_client_await_quiet(uint64_t limit_ns);
 /* So long there was nothing, until cupti_client_repair(). */

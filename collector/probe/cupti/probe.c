@@ -367,8 +367,7 @@ static void weigh_driver_calls(void)
 		if (calls > STORM && only < calls / STORM_SHARE)
 			cupti_client_record_driver(false);
 	} else if (orphans > ORPHANS && orphans > kernels / 4) {
-		state.needs_driver = true;
-		cupti_client_record_driver(true);
+		state.needs_driver = cupti_client_record_driver(true);
 	}
 	state.weighed = *now;
 }
