@@ -6,9 +6,9 @@
 #include "collector/config/config.h"
 #include "collector/helper/helper.h"
 #include "collector/probe/cupti/lib.h"
-#include "collector/probe/probe.h"
-#include "collector/probe/cupti/lib.h"
+#include "collector/probe/nccl/plugin.h"
 #include "collector/probe/nvtx/names.h"
+#include "collector/probe/probe.h"
 #include "collector/session/seen.h"
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
@@ -29,7 +29,7 @@ enum { TEXT_MAX = 1 << 20 };
 
 static struct config config;
 
-static const struct session_helper helper = { cupti_is_needed, helper_start };
+static const struct session_helper helper = { cupti_is_needed, helper_start, nccl_window_changed };
 
 /* For tacho-record --doctor with a command: what works here, where it has loaded CUDA. */
 static void tell_doctor(const char *path)

@@ -186,6 +186,8 @@ static void publish(bool changed)
 	atomic_store_explicit(&session.shared->words.word,
 			      mode ? session.shared->generation << MODE_BITS | mode : 0,
 			      memory_order_release);
+	if (session.has_helper)
+		session.helper->changed();
 }
 
 void session_feed_locked(const struct window_input *in, uint64_t now)

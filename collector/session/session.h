@@ -69,6 +69,8 @@ struct session_helper {
 	bool (*is_needed)(void);
 	/* Under the session's lock; false: there is no memory for it. */
 	bool (*start)(const struct config *config);
+	/* Under the session's lock, once it was started: the program has changed the word. */
+	void (*changed)(void);
 };
 /*
  * Once, in the constructor; the arguments are borrowed for good.  Starts nothing but the window

@@ -80,3 +80,6 @@ struct nccl_profiler {
 	int (*finalize)(void *context);
 	void *later[4]; /* what others have added to version 7 is not there */
 };
+
+/* A window has begun or ended: NCCL is told, before the thread that has changed it goes on. */
+void nccl_window_changed(void);

@@ -14,6 +14,7 @@
  */
 #include "collector/probe/nccl/plugin.h"
 
+#include "collector/arena/lock.h"
 #include "collector/arena/texts.h"
 #include "collector/probe/nvtx/calls.h"
 #include "collector/probe/nvtx/payload.h"
@@ -126,22 +127,30 @@ static struct communicator {
 	uint64_t hash; /* 0: the events have it */
 	uint64_t ranks;
 } communicators[COMMUNICATORS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 static int wanted; /* 0 outside of windows; under the lock */
 
-static void want(int mask)
+/*
+ * Under the lock the state is that of now, whoever told of its change: the helper learns of it
+ * late, when another window may have begun.
+ */
+static void choose_events(bool is_warmup)
 {
-	pthread_mutex_lock(&lock);
-	wanted = mask;
+	enum config_nccl choice = session_config()->nccl_events;
+
+	wanted = choice == NCCL_NO || !(is_warmup || session_is_recording()) ? 0
+		 : choice == NCCL_ALL                                        ? ALL_MASK
+									     : CALLS_MASK;
 	for (unsigned i = 0; i < COMMUNICATORS; i++)
 		if (communicators[i].mask)
-			__atomic_store_n(communicators[i].mask, mask, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&lock);
+			__atomic_store_n(communicators[i].mask, wanted, __ATOMIC_RELAXED);
 }
 
-static int chosen_mask(const struct config *c)
+void nccl_window_changed(void)
 {
-	return c->nccl_events == NCCL_NO ? 0 : c->nccl_events == NCCL_ALL ? ALL_MASK : CALLS_MASK;
+	lock_take(&lock);
+	choose_events(false);
+	lock_release(&lock);
 }
 
 /* Where there is no place for it NCCL hands over NULL as its context, and it is not recorded. */
@@ -155,12 +164,12 @@ static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 	if (!session_config() || !names_open())
 		return 0;
 	pthread_once(&once, register_ids);
-	session_needs_helper(); /* nccl_begin() sets a word of NCCL's */
+	session_needs_helper(); /* windows also begin and end by time, and by command */
 	if (session_word_now())
 		session_thread(true);
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	if (session_is_recording()) /* before the helper that was started just now begins */
-		wanted = chosen_mask(session_config());
+		choose_events(false);
 	while (i < COMMUNICATORS && communicators[i].mask)
 		i++;
 	if (i < COMMUNICATORS) {
@@ -170,16 +179,16 @@ static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 	} else {
 		nvtx_lose(1);
 	}
-	pthread_mutex_unlock(&lock);
+	lock_release(&lock);
 	return 0;
 }
 
 static int finalize(void *context)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	if (context)
 		((struct communicator *)context)->mask = NULL;
-	pthread_mutex_unlock(&lock);
+	lock_release(&lock);
 	return 0;
 }
 
@@ -464,19 +473,21 @@ static enum status nccl_open(const struct config *config, struct error *err)
 
 static enum status nccl_begin(uint64_t now_ns, struct error *err)
 {
-	want(chosen_mask(session_config()));
+	lock_take(&lock);
+	choose_events(true);
+	lock_release(&lock);
 	return ST_OK;
 }
 
 static void nccl_end(uint64_t now_ns, uint64_t deadline_ns)
 {
-	want(0);
+	nccl_window_changed();
 }
 
 /* The child has one thread, and its parent's communicators are of no use to it. */
 static void nccl_forked(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&lock.mutex, NULL);
 	memset(communicators, 0, sizeof(communicators));
 	wanted = 0;
 }
