@@ -43,6 +43,9 @@ def phase_by_instant(host, instant):
     mapped = phases.mapped_winner(annotations)
     if mapped is not None:
         return mapped
+    if any(event.category == "python_function" and phases.SAVES.search(event.name)
+           for event in mine):
+        return "checkpoint"
     if any(gets_data(host, event, instant) for event in mine):
         return "data"
     if annotations:
