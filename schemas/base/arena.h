@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena.h - many allocations, one free.
+ * arena.h - an allocator whose memory is freed all at once.
  *
- * Memory is zeroed and stays where it is until arena_release().  One arena belongs to one thread.
+ * Memory is zeroed and does not move before arena_release().  An arena belongs to one thread.
  */
 #pragma once
 
@@ -10,22 +10,23 @@
 #include <stddef.h>
 
 struct arena {
-	struct arena_chunk *chunks; /* the one being filled first */
+	struct arena_chunk *chunks; /* the first is the one being filled */
 	size_t used;                /* bytes given out, alignment included */
 	size_t ceiling;             /* `used` never goes beyond */
 	size_t next_bytes;          /* of the next chunk */
 };
 
-/* Allocates nothing yet. */
+/* Allocates no memory. */
 void arena_init(struct arena *a, size_t ceiling);
 void arena_release(struct arena *a);
 
 /*
- * `align` is a power of two, or 0 for that of any object.  NULL over the ceiling or without
- * memory, the arena being as good as before; arena_is_full() says which of the two.
+ * `align` is a power of two; 0 means the alignment that fits any object.  Returns NULL if the
+ * ceiling is reached or there is no memory; arena_is_full() distinguishes the two.  The arena stays
+ * usable.
  */
 void *arena_take(struct arena *a, size_t size, size_t align);
-/* A copy of `len` bytes and a NUL. */
+/* Returns a copy of `len` bytes with a NUL behind them. */
 char *arena_text(struct arena *a, const char *text, size_t len);
 
 /* Whether `size` more bytes would go over the ceiling. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buf.h - bytes that grow, up to a ceiling.
+ * buf.h - a buffer of bytes that grows up to a ceiling.
  *
- * The status sticks: after the first append that does not fit, all appends do nothing, so a
- * writer appends without checks and asks buf_status() once.  What stands in the buffer is always
- * a sequence of whole appends.  `data` moves when the buffer grows: keep offsets, not pointers.
+ * The status sticks: after the first append that does not fit, all appends do nothing, so a writer
+ * appends without checks and calls buf_status() once.  The buffer never holds a part of an append.
+ * `data` moves when the buffer grows: keep offsets, not pointers.
  */
 #pragma once
 
@@ -23,13 +23,13 @@ struct buf {
 
 enum { DECIMAL_MAX = 20 }; /* characters of the longest 64-bit number */
 
-/* Allocates nothing yet. */
+/* Allocates no memory. */
 void buf_init(struct buf *b, size_t ceiling);
 void buf_release(struct buf *b);
-/* Empty and in order again; keeps the memory. */
+/* Empties the buffer and resets its status, but keeps the memory. */
 void buf_clear(struct buf *b);
 
-/* ST_OK, or why an append was refused: ST_CEILING, ST_MEMORY. */
+/* Returns ST_OK, or why an append was refused: ST_CEILING or ST_MEMORY. */
 enum status buf_status(const struct buf *b, struct error *err);
 
 /* For buf_reserve() only. */
@@ -99,15 +99,16 @@ static inline void buf_put_varint(struct buf *b, uint64_t v)
 		buf_put(b, bytes, put_varint(bytes, v));
 }
 
-/* The number in decimal to `out`, of DECIMAL_MAX bytes, no NUL; returns the characters. */
+/* Writes a decimal number without a NUL to `out`, which has DECIMAL_MAX bytes; returns its length.
+ */
 size_t put_u64_text(char *out, uint64_t v);
 
 void buf_put_u64_text(struct buf *b, uint64_t v);
 void buf_put_i64_text(struct buf *b, int64_t v);
 void buf_putf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vputf(struct buf *b, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
-/* `count` times the same byte. */
+/* Appends the same byte `count` times. */
 void buf_fill(struct buf *b, uint8_t byte, size_t count);
 
-/* The bytes so far as a C string, valid to the next append; never NULL, "" when there are none. */
+/* Returns the bytes as a C string, which is valid until the next append and never NULL. */
 const char *buf_text(struct buf *b);

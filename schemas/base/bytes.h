@@ -2,9 +2,9 @@
 /*
  * bytes.h - little-endian numbers in raw memory, and a cursor that cannot overrun.
  *
- * A reader takes what it expects and asks `is_truncated` once, at the end: the first take that does
- * not fit sets it and empties the cursor, so that every later take gives 0 or NULL too.  The bytes
- * are borrowed; nothing is copied.
+ * A reader takes all that it expects and checks `is_truncated` once, at the end.  The first take
+ * that does not fit sets it and empties the cursor, so every later take returns 0 or NULL.  The
+ * bytes are borrowed and never copied.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct bytes {
 	bool is_truncated;
 };
 
-/* Raw memory of any alignment, whose size the caller has checked. */
+/* `p` may have any alignment; the caller has checked the size. */
 static inline uint16_t get_u16(const uint8_t *p)
 {
 	uint16_t v;
@@ -66,7 +66,7 @@ static inline void put_f64(uint8_t *p, double v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* Writes LEB128, as protobuf has it.  Needs VARINT_MAX bytes of memory; returns those used. */
+/* Writes LEB128, as protobuf does.  `p` has VARINT_MAX bytes; returns how many were used. */
 static inline size_t put_varint(uint8_t *p, uint64_t v)
 {
 	size_t n = 0;
@@ -81,7 +81,7 @@ static inline size_t put_varint(uint8_t *p, uint64_t v)
 
 static inline size_t varint_size(uint64_t v)
 {
-	/* 7 bits a byte: the bits of v, rounded up, 9/64 being a little over 1/7 */
+	/* a byte holds 7 bits, and 9/64 is a little over 1/7 */
 	return (size_t)(64 - __builtin_clzll(v | 1)) * 9 / 64 + 1;
 }
 
@@ -95,7 +95,7 @@ static inline int64_t unzigzag(uint64_t v)
 	return (int64_t)((v >> 1) ^ (0 - (v & 1)));
 }
 
-/* NULL is fine when `len` is 0. */
+/* `p` may be NULL if `len` is 0. */
 static inline struct bytes bytes_init(const void *p, size_t len)
 {
 	const uint8_t *at = p ? p : (const void *)"";
@@ -108,7 +108,7 @@ static inline size_t bytes_left(const struct bytes *b)
 	return (size_t)(b->end - b->at);
 }
 
-/* The next `len` bytes; NULL, and is_truncated, where fewer are left, for any `len`. */
+/* Returns the next `len` bytes, or sets is_truncated and returns NULL if fewer are left. */
 static inline const uint8_t *take_bytes(struct bytes *b, uint64_t len)
 {
 	const uint8_t *p = b->at;
@@ -122,13 +122,14 @@ static inline const uint8_t *take_bytes(struct bytes *b, uint64_t len)
 	return p;
 }
 
-/* The same as text, without a NUL. */
+/* The same as a text, which has no NUL. */
 static inline const char *take_text(struct bytes *b, uint64_t len)
 {
 	return (const char *)take_bytes(b, len);
 }
 
-/* A cursor over the next `len` bytes; empty, and is_truncated, where fewer are left. */
+/* Returns a cursor over the next `len` bytes, or sets is_truncated and returns an empty one if
+ * fewer are left. */
 static inline struct bytes take_part(struct bytes *b, uint64_t len)
 {
 	const uint8_t *p = take_bytes(b, len);
@@ -163,8 +164,8 @@ static inline uint64_t take_u64(struct bytes *b)
 }
 
 /*
- * More than VARINT_MAX bytes, or more than 64 bits, count as truncated.  Zeros that pad a number
- * within those ten bytes are valid: writers of protobuf reserve lengths so.
+ * More than VARINT_MAX bytes, or more than 64 bits, count as truncated.  Padding with zeros within
+ * those ten bytes is valid, because writers of protobuf reserve space for lengths that way.
  */
 static inline uint64_t take_varint(struct bytes *b)
 {

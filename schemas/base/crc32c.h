@@ -10,13 +10,14 @@
 #include <stdint.h>
 
 /*
- * `crc` is 0 at the start and what the last call returned when going on.  Uses the instruction
- * where the processor has it.
+ * `crc` is 0 for the first part and the result of the previous call for each further part.  Uses
+ * the instruction if the processor has it.
  */
 uint32_t crc32c(uint32_t crc, const void *p, size_t len);
 
 /* The same without the instruction; for machines that lack it, and for the tests. */
 uint32_t crc32c_software(uint32_t crc, const void *p, size_t len);
 
-/* As TFRecord stores it, so that a checksum of bytes that hold checksums stays good. */
+/* The checksum as TFRecord stores it: masked, so that it can be part of data that is summed again.
+ */
 uint32_t crc32c_masked(const void *p, size_t len);

@@ -2,18 +2,20 @@
 /*
  * hash.h - 64-bit hashes of words and texts for tables in memory.
  *
- * Not for disk: the values may change with the next version.  Not against an enemy: a table that
- * uses them compares what it found and is only slower when an input collides on purpose.
+ * Do not store them on disk, because they may change with the next version.  They do not resist an
+ * attacker: tables compare the items that they find, so deliberate collisions only make them
+ * slower.
  */
 #pragma once
 
 #include "schemas/base/bytes.h"
 
-/* Odd, and without a pattern: 2^64 over the golden ratio, and over the root of x^4 = x + 1. */
+/* Both are odd and have no pattern in their bits: 2^64 divided by the golden ratio and by the root
+ * of x^4 = x + 1. */
 #define HASH_A UINT64_C(0x9e3779b97f4a7c15)
 #define HASH_B UINT64_C(0xd1b54a32d192ed03)
 
-/* Both halves of the 128-bit product, so that every bit of either word reaches every bit. */
+/* Combines both halves of the 128-bit product, so every bit of either word affects every bit. */
 static inline uint64_t hash_fold(uint64_t a, uint64_t b)
 {
 	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
@@ -21,7 +23,7 @@ static inline uint64_t hash_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* One word more; start with 0. */
+/* Adds one word to a hash, which begins as 0. */
 static inline uint64_t hash_word(uint64_t hash, uint64_t word)
 {
 	return hash_fold(hash ^ word ^ HASH_B, HASH_A);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap.h - a binary heap of item numbers, the least on top; for merging ordered streams.
+ * heap.h - a binary heap of item numbers with the least on top, for merging ordered streams.
  *
  * `is_before(self, a, b)` is a total order of the owner's items; equal ones must differ by
  * something (the number of the stream), or the output would depend on the order of insertion.  It
@@ -19,8 +19,7 @@ struct heap {
 };
 typedef bool (*heap_order)(const void *self, uint32_t a, uint32_t b);
 
-/* Moves the item at `at` down until nothing below it comes before it: after the top item has
- * changed. */
+/* Restores the order after the item at `at`, usually the top one, has become greater. */
 static inline void heap_sink(struct heap *h, size_t at, heap_order is_before)
 {
 	uint32_t item = h->items[at];
@@ -48,7 +47,7 @@ static inline enum status heap_push(struct heap *h, uint32_t item, heap_order is
 	h->items[at] = item;
 	return ST_OK;
 }
-/* Takes the top item out; there must be one. */
+/* Removes and returns the top item; there must be one. */
 static inline uint32_t heap_pop(struct heap *h, heap_order is_before)
 {
 	uint32_t top = h->items[0];

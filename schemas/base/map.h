@@ -2,10 +2,10 @@
 /*
  * map.h - hash tables with open addressing.
  *
- * `struct map` is from 64-bit keys to 64-bit values.  `struct hash_index` finds items of an array
- * that its owner keeps, by any key: the owner hashes and compares, the index keeps 32 bits of each
- * hash and the item's number.  Zeroed: empty.  Neither is for several threads.  The order of slots
- * depends on the hash (hash.h), so nothing that is written may follow it.
+ * `struct map` maps 64-bit keys to 64-bit values.  `struct hash_index` finds items of an array that
+ * its owner keeps, by any key: the owner hashes and compares, the index keeps 32 bits of each hash
+ * and the item's number.  A zeroed one is empty.  Both belong to one thread.  The order of slots
+ * depends on the hash (hash.h), so outputs must not depend on it.
  */
 #pragma once
 
@@ -25,12 +25,12 @@ struct map {
 	size_t cap, count; /* cap: a power of two, or 0 */
 };
 
-/* The value of a key, to be read or changed until the next map_put(); NULL: it has none. */
+/* Returns the value of a key, which may be changed until the next map_put(), or NULL. */
 uint64_t *map_find(const struct map *m, uint64_t key);
-/* The value of a key, 0 at first; *is_new (may be NULL) says whether it was added.  NULL: no
- * memory. */
+/* Finds or adds a key and returns its value, which is 0 at first, or NULL without memory.  *is_new
+ * (may be NULL) gets whether it was added. */
 uint64_t *map_put(struct map *m, uint64_t key, bool *is_new);
-/* Takes a key out, where it is there. */
+/* Removes a key if it is there. */
 void map_remove(struct map *m, uint64_t key);
 void map_clear(struct map *m); /* keeps the memory */
 void map_release(struct map *m);
@@ -60,7 +60,8 @@ static inline size_t hash_next(const struct hash_index *x, size_t at)
 {
 	return (at + 1) & (x->cap - 1);
 }
-/* The first item from `*at` on with this hash, and where it stands; HASH_NONE: there is no more. */
+/* Returns the first item from slot `*at` on that has this hash and sets `*at` to its slot, or
+ * returns HASH_NONE. */
 static inline uint32_t hash_item(const struct hash_index *x, size_t *at, uint64_t hash)
 {
 	if (!x->cap)
@@ -69,11 +70,11 @@ static inline uint32_t hash_item(const struct hash_index *x, size_t *at, uint64_
 		*at = hash_next(x, *at);
 	return x->slots[*at].item - 1; /* of a free slot: HASH_NONE */
 }
-/* The item that begins with the bytes of `key`, of an array of items of `size` bytes; HASH_NONE.
- * Between the members that a key is made of there is no padding. */
+/* Returns the item, in an array of items of `size` bytes, that begins with the bytes of `key`, or
+ * HASH_NONE.  There is no padding between the members of a key. */
 uint32_t hash_find(const struct hash_index *x, uint64_t hash, const void *items, size_t size,
 		   const void *key, size_t key_size);
-/* Adds an item that is not there yet.  ST_MEMORY leaves the index as it was. */
+/* Adds an item that is not in the index.  ST_MEMORY leaves the index unchanged. */
 enum status hash_add(struct hash_index *x, uint64_t hash, uint32_t item, struct error *err);
 void hash_clear(struct hash_index *x); /* keeps the memory */
 void hash_release(struct hash_index *x);

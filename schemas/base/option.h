@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * option.h - one row is an option, a key of the config file and a TACHO_ variable.
+ * option.h - options: each row defines an option, a key of the config file and a TACHO_ variable.
  *
- * A tool hands over one set per struct it fills: its own rows and the shared ones (filter_options,
- * common_options).  Sources apply in this order, later wins: row default, config file (read by
- * the tools and Python only), environment, command line.  The library inside a job knows the
- * environment alone; tacho-record turns file and command line into it, so there is one path.
- * A variable is TACHO_ + the name in capitals, dashes and dots as underscores; a name therefore
- * means the same thing in every tool (`make check` fails on two rows of one name that differ in
- * type).
+ * A tool passes one set for each struct that it fills: its own rows and the shared ones
+ * (filter_options, common_options).  Sources apply in this order, and a later one overrides an
+ * earlier one: row default, config file (read by the tools and Python only), environment, command
+ * line.  The library inside a job reads only the environment; tacho-record sets it from the file
+ * and the command line.  A variable is TACHO_ and the name in capitals with underscores for dashes
+ * and dots, so a name means the same thing in every tool (`make check` fails on two rows of one
+ * name that differ in type).
  *
- * To add an option: a row.  --help, the man page, config.schema.json and the example config are
+ * To add an option, add a row: --help, the man page, config.schema.json and the example config are
  * made from the rows.
  */
 #pragma once
@@ -31,9 +31,9 @@ enum option_type {
 };
 struct option {
 	const char *name; /* without dashes, at most OPTION_NAME - 1 long; NULL ends a table */
-	char letter;      /* or 0 */
+	char letter;      /* 0: none */
 	enum option_type type;
-	const char *arg;      /* what --help calls the value; NULL for a flag */
+	const char *arg;      /* the name of the value in --help; NULL for a flag */
 	const char *help;     /* one line, lower case, no full stop; NULL: not in --help */
 	size_t at;            /* offsetof() in the set's struct */
 	const char *fallback; /* as text, parsed like any other; NULL: zero */
@@ -50,17 +50,17 @@ enum { OPTION_NAME = 48 };
  * ("TACHO_MAX_DISK: 10X: unknown unit 'X', need K M G T").
  */
 enum status option_defaults(const struct option_set *sets, struct error *err);
-/* A variable with an empty value counts as unset; TACHO_ variables without a row are ignored. */
+/* An empty variable counts as unset, and TACHO_ variables without a row are ignored. */
 enum status option_environment(const struct option_set *sets, char *const *envp, struct error *err);
 
 /*
  * --name VALUE, --name=VALUE, -x VALUE, -xVALUE; flags --name, --no-name, --name=no, -xyz.  "-" is
- * an operand.  Operands are moved to argv[1..*operands], in their order, and NULL ends them; what
- * follows "--" are operands all.
+ * an operand.  Operands are moved to argv[1..*operands], in their order, with NULL behind them; all
+ * arguments after "--" are operands.
  */
 enum status option_arguments(const struct option_set *sets, int argc, char **argv, int *operands,
 			     struct error *err);
-/* For a tool that runs a command: the first operand ends options, as "--" does. */
+/* The same for a tool that runs a command: the first operand ends the options, as "--" does. */
 enum status option_arguments_until_operand(const struct option_set *sets, int argc, char **argv,
 					   int *operands, struct error *err);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pb.h - protobuf's wire format, for messages that there are as many of as events.
+ * pb.h - protobuf's wire format for messages that are as numerous as events.
  *
- * Everything that is not per event goes through protobuf-c and the .proto files beside this; the
- * tests hold both against each other.  Writing appends to a buf; reading walks the fields of one
- * message in a `struct bytes` and copies nothing.  Format: protobuf's encoding document; a key is
- * field << 3 | wire type.
+ * All other messages go through protobuf-c and the .proto files of schemas/proto; tests compare
+ * both.  Writing appends to a buf.  Reading walks the fields of one message in a `struct bytes` and
+ * copies nothing.  A key is field << 3 | wire type, as in protobuf's encoding document.
  */
 #pragma once
 
@@ -51,8 +50,8 @@ static inline void pb_put_text(struct buf *b, uint32_t field, const char *text)
 }
 
 /*
- * A message within: pb_begin(), its fields, pb_end() with what pb_begin() gave.  One byte is kept
- * for the length; a message of 128 bytes and more is moved up once.
+ * Write a nested message by pb_begin(), its fields, and pb_end() with the result of pb_begin().
+ * One byte is reserved for the length; a message of 128 bytes or more is moved once.
  */
 size_t pb_begin(struct buf *b, uint32_t field);
 void pb_end(struct buf *b, size_t begin);
@@ -65,12 +64,12 @@ struct pb_field {
 };
 
 /*
- * The next field of a message; false at its end, or with b->is_truncated set where it is damaged: a
- * wire type that is none (groups too), field 0, or a length beyond the message.
+ * Takes the next field of a message.  Returns false at its end, and also sets b->is_truncated if it
+ * is damaged: an unknown wire type (groups included), field 0, or a length beyond the message.
  */
 bool pb_next_slowly(struct bytes *b, struct pb_field *out);
 
-/* Of up to nine bytes, which may all be read; NULL: it is longer. */
+/* Takes a varint of up to nine bytes, which may all be read; returns NULL if it is longer. */
 static inline const uint8_t *pb_varint(const uint8_t *p, uint64_t *out)
 {
 	uint64_t x, last;
@@ -81,7 +80,7 @@ static inline const uint8_t *pb_varint(const uint8_t *p, uint64_t *out)
 	}
 	x = get_u64(p);
 	last = ~x & 0x8080808080808080;
-	if (last) { /* all but the bytes up to the one without a high bit go away */
+	if (last) { /* keeps only the bytes up to the first without a high bit */
 		unsigned bytes = (unsigned)__builtin_ctzll(last) / 8 + 1;
 
 		x &= UINT64_MAX >> (64 - 8 * bytes);
@@ -101,7 +100,7 @@ static inline const uint8_t *pb_varint(const uint8_t *p, uint64_t *out)
 }
 
 enum { PB_PADDING = 16 };
-/* The same where PB_PADDING bytes behind the message may be read, whatever they are. */
+/* The same if PB_PADDING bytes behind the message may be read; their values do not matter. */
 static inline bool pb_next_padded(struct bytes *b, struct pb_field *out)
 {
 	const uint8_t *p = b->at;

@@ -2,10 +2,10 @@
 /*
  * plain.h - one switch that turns all fast paths off.
  *
- * A fast path stands in a file NAME_fast.c beside NAME.c, which has plain code that does the same
- * with the same result.  It has one entry point, and its caller asks `plain_ways` before it.  A
- * tool sets the switch once, at the beginning of main(), where TACHO_PLAIN=1 is in the environment;
- * tests set it to compare both.  It must not change while a source or a sink is open.
+ * A fast path is in a file NAME_fast.c beside NAME.c, whose plain code gives the same result.  It
+ * has one entry point, and its caller checks `plain_ways` first.  A tool sets the switch once, at
+ * the beginning of main(), if TACHO_PLAIN=1 is in the environment; tests set it to compare both.
+ * It must not change while a source or a sink is open.
  */
 #pragma once
 
@@ -13,5 +13,5 @@
 
 extern bool plain_ways;
 
-/* The value of TACHO_PLAIN, NULL where it is not set: "1" means yes. */
+/* `value` is that of TACHO_PLAIN, or NULL if it is not set; "1" turns fast paths off. */
 void plain_set(const char *value);

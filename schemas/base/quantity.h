@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quantity.h - "256M", "50us", "2%" to numbers and back.
+ * quantity.h - converts "256M", "50us" and "2%" to numbers and back.
  *
- * Texts are a pointer and a length, so that a part of a longer one can be read in place.  Parsing
- * is exact and knows no locale: what does not come to a whole byte or nanosecond is an error, and
- * so is what does not fit.  Errors quote the text and are ST_USAGE.
+ * A text is a pointer and a length, so that a part of a longer one can be read in place.  Parsing
+ * is exact and does not depend on the locale: fractions of a byte or nanosecond and numbers that do
+ * not fit are errors.  Errors quote the text and are ST_USAGE.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-enum { UNIT_TEXT = 32 }; /* what any unit_format_ function writes fits, NUL included */
+enum { UNIT_TEXT = 32 }; /* bytes for any text of unit_format_ functions, with its NUL */
 
 /* "1234": decimal digits only. */
 enum status unit_parse_count(const char *text, size_t len, uint64_t *count, struct error *err);
@@ -26,9 +26,9 @@ enum status unit_parse_share(const char *text, size_t len, double *share, struct
 enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struct error *err);
 
 /*
- * The exact inverse of parsing, in the largest unit that leaves a whole number: 256M, 1000, 90s,
- * 1500us, 0.  An instant has 0, 3, 6 or 9 digits after the seconds, as few as it needs.  For
- * figures rounded for people see the formats of reports.  Each returns `out`.
+ * These are the exact inverse of parsing, in the largest unit that gives a whole number: 256M,
+ * 1000, 90s, 1500us, 0.  An instant has 0, 3, 6 or 9 digits after the seconds, as few as it needs.
+ * The formats of reports round figures for people.  Each returns `out`.
  */
 char *unit_format_size(uint64_t bytes, char out[UNIT_TEXT]);
 char *unit_format_time(uint64_t ns, char out[UNIT_TEXT]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sort.h - arrays of structs in the order of some of their members.
+ * sort.h - sorts arrays of structs by some of their members.
  *
  *	SORT_BY(rows, count, DOWN(struct row, total_ns), UP(struct row, name));
  *
- * A key compares what its member holds: numbers, booleans, texts by their bytes (NULL as "").  Rows
- * that are equal in all keys stand in any order, so the last key has to differ in all rows.
+ * A key compares a member: a number, a boolean, or a text by its bytes (NULL as "").  Rows that are
+ * equal in all keys may end in any order, so the last key has to differ in all rows.
  */
 #pragma once
 
@@ -35,14 +35,15 @@ struct sort_key {
 #define DOWN(owner, member) SORT_KEY(owner, member, true)
 #define SORT_KEYS(...)      ((const struct sort_key[]){ __VA_ARGS__, { .type = SORT_NONE } })
 
-/* Below, equal to or above 0, as qsort() wants it. */
+/* Returns a number below, equal to or above 0, as qsort() expects. */
 int sort_compare(const void *a, const void *b, const struct sort_key *keys);
 void sort_rows(void *items, size_t count, size_t size, const struct sort_key *keys);
 #define SORT_BY(items, count, ...) sort_rows(items, count, sizeof(*(items)), SORT_KEYS(__VA_ARGS__))
 
 /*
- * By halving: `at` becomes the first of places [first, end) for which `is_before`, an expression of
- * it, is false, or `end`.  Where it is false for one place it is for all behind that.
+ * A binary search: `at` becomes the first place in [first, end) for which `is_before`, an
+ * expression of `at`, is false, or `end`.  If it is false for one place, it is false for all later
+ * ones.
  */
 #define SEARCH(at, first, end, is_before)                                                          \
 	for (size_t low_ = (first), high_ = (end);                                                 \

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-/* Name, exit code of the tools (documented, never renumbered), text for people. */
+/* Each row has a name, the tools' exit code (documented, never changed) and a text for people. */
 /* clang-format off */
 #define STATUS_LIST(X)                                            \
 	X(OK,      0, "ok")                                       \
@@ -44,26 +44,26 @@ struct error {
 
 /*
  * Fill `err` and return `status`:  return fail(err, ST_TRUNCATED, off, "header needs %zu bytes",
- * n); `err` may be NULL.  A long text is truncated; control characters, which may come out of a
- * damaged file, become '?'.  The path and the tool's name are added by main.c.  An argument may be
- * the text of `err` itself: fail(err, st, err->at, "%s: %s", where, err->text) adds to it.
+ * n); `err` may be NULL.  A long text is truncated, and control characters, which damaged files may
+ * contain, become '?'.  The path and the tool's name are added by main.c.  An argument may be the
+ * text of `err` itself: fail(err, st, err->at, "%s: %s", where, err->text) adds to it.
  */
 enum status fail(struct error *err, enum status status, uint64_t at, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The one sentence for ST_MEMORY: what the memory was for does not help anybody. */
+/* Fills the only message for ST_MEMORY, because what the memory was for does not help anybody. */
 enum status fail_memory(struct error *err);
 
-/* Columns of STATUS_LIST; a number that is no status reads as ST_IO does. */
+/* These return columns of STATUS_LIST; an unknown number reads as ST_IO. */
 int status_exit(enum status status);
 const char *status_text(enum status status);
 
 /*
- * A variable that is released where its scope is left, also by TRY() or return:
+ * Declares a variable that is released when its scope is left, also by TRY() or return:
  *
  *	RELEASED_BY(buf_release) struct buf text;
  *
- * `release` takes its address.  The variable is made before anything can leave the scope.
+ * `release` gets its address.  Initialise the variable before anything can leave the scope.
  */
 #define RELEASED_BY(release) __attribute__((cleanup(release)))
 

@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 /*
- * Makes place for `wanted` items of `size` bytes.  The capacity at least doubles, so appending one
- * by one costs constant time on average.  New items are zeroed.  ST_MEMORY leaves the array as it
- * was.  `items` is the address of the typed pointer.
+ * Makes room for `wanted` items of `size` bytes.  The capacity at least doubles, so appending one
+ * by one costs constant time on average.  New items are zeroed.  ST_MEMORY leaves the array
+ * unchanged.  `items` is the address of the typed pointer.
  */
 enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struct error *err);
 
@@ -28,19 +28,20 @@ enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struc
 		 ? ST_OK                                                                           \
 		 : vec_grow((items), (cap), (wanted), sizeof(**(items)), (err)))
 
-/* A zeroed array that does not grow, of a typed pointer: vec_new(&items, count, err). */
+/* Allocates a zeroed array that does not grow, through a typed pointer: vec_new(&items, count,
+ * err). */
 #define vec_new(items, count, err) vec_make((items), (count), sizeof(**(items)), (err))
 enum status vec_make(void *items, size_t count, size_t size, struct error *err);
 /* Frees an array; `items` is the address of its pointer, of any type. */
 void vec_release(const void *items);
 
-/* For qsort(): ascending order. */
+/* Compares for qsort() in ascending order. */
 int compare_u64(const void *a, const void *b);
 int compare_double(const void *a, const void *b);
 
 /*
- * The median of values; sorts them in place.  Of an even count it is the mean of both middle
- * values, and of none it is 0.
+ * Returns the median and sorts the values in place.  For an even count it is the mean of the two
+ * middle values, and without values it is 0.
  */
 double median_u64(uint64_t *values, size_t count);
 double median_double(double *values, size_t count);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * column.h - one column of a block of events: 64-bit words <-> bytes; inside of the codec.
+ * column.h - encodes and decodes one column of a block of events; only the codec uses it.
  *
  *	code | base | PACK_CONST:  residual                   one for all rows
  *	            | PACK_VARINT: divisor, length, varints   LEB128
  *	            | PACK_FIXED:  divisor, length, words     length / rows bytes each
  *
- * The transform is what a word is compared with, the packing is how the difference (the residual)
- * is stored; both are chosen for each column of each block.  All sums are modulo 2^64, so every bit
- * pattern survives.  A column may refer only to columns before it.
+ * The transform says what a word is compared with, and the packing says how the difference (the
+ * residual) is stored; both are chosen for each column of each block.  All sums are modulo 2^64, so
+ * every bit pattern survives.  A column may refer only to columns before it.
  */
 #pragma once
 
@@ -16,17 +16,17 @@
 #include "schemas/base/plain.h"
 #include "schemas/log/log.h"
 
-/* On disk: low four bits of the code. */
+/* These are on disk, in the low four bits of the code. */
 enum transform {
 	BY_VALUE,  /* base + residual, unsigned; the others are zig-zag */
 	BY_DELTA,  /* the row before; base before the first */
 	BY_DESC,   /* the last row of equal descriptor % DESC_PLACES; base before the first */
 	BY_COLUMN, /* column `base` of the same row */
 	BY_GAP,    /* begin only: end of the row before on the same slot; base before the first */
-	BY_END,    /* end of the same row; what is written a little after it */
+	BY_END,    /* end of the same row, for words that are a little greater */
 	TRANSFORMS,
 };
-/* High four bits. */
+/* These are the high four bits of the code. */
 enum packing { PACK_CONST, PACK_VARINT, PACK_FIXED, PACKINGS };
 
 enum {
@@ -35,7 +35,7 @@ enum {
 	COLUMN_SAMPLE = 256, /* rows that decide about the transform */
 };
 
-/* The words of a block as its encoder holds them. */
+/* The encoder's words of a block. */
 struct column_words {
 	const uint64_t *words; /* this column */
 	const uint64_t *descs; /* NULL: not before this one */
@@ -57,13 +57,13 @@ struct column_form {
  */
 void column_choose(const struct column_words *c, uint32_t sample, const uint64_t *const *others,
 		   unsigned count, struct column_form *form);
-/* The form BY_DELTA, whose stream never has more bytes than varints of the plain differences. */
+/* Chooses the form BY_DELTA, whose stream is never longer than varints of the plain differences. */
 void column_choose_delta(const struct column_words *c, struct column_form *form);
 size_t column_form_size(const struct column_form *form); /* header and stream */
-/* Room for column_form_size() and eight bytes more; returns the bytes. */
+/* `out` has column_form_size() bytes and eight more; returns how many were written. */
 size_t column_put(const struct column_words *c, const struct column_form *form, uint8_t *out);
 
-/* Where reading stands in one column. */
+/* The state of reading one column. */
 struct column_reader {
 	const uint8_t *at, *end;
 	uint64_t last, divisor, residual;
@@ -72,14 +72,14 @@ struct column_reader {
 	uint64_t *by_desc; /* BY_DESC only: DESC_PLACES */
 };
 
-/* Reads the header at `in`, which moves to the end of the column; `index` columns are before it. */
+/* Reads the header at `in` and moves `in` to the end of the column; `index` columns precede it. */
 enum status column_open(struct column_reader *r, struct bytes *in, const struct log_block *block,
 			unsigned index, struct error *err);
-/* Passes over a column and sets only its transform and packing.  False: it is truncated. */
+/* Skips a column and sets only its transform and packing.  Returns false if it is truncated. */
 bool column_pass(struct bytes *in, struct column_reader *r);
-/* Reads the next `count` residuals as stored; false: damaged. */
+/* Reads the next `count` residuals as stored; returns false if they are damaged. */
 bool column_take(struct column_reader *r, uint64_t *out, uint32_t count);
-/* What a residual adds, in all transforms but BY_VALUE. */
+/* Returns what a residual adds in all transforms but BY_VALUE. */
 static inline uint64_t column_step(uint64_t residual, uint64_t divisor)
 {
 	return (uint64_t)unzigzag(residual) * divisor;
@@ -95,8 +95,8 @@ static inline bool column_is_constant(const struct column_reader *r)
 }
 
 /*
- * Columns by AVX2 and BMI2, beside the plain code in column_put.c and column.c;
- * inside of the codec.  The bytes and the words are the same.
+ * Columns with AVX2 and BMI2.  The plain code in column_put.c and column.c gives the same bytes and
+ * words.
  */
 
 #if defined(__x86_64__)
@@ -108,11 +108,11 @@ static inline bool column_is_fast(void)
 #define column_is_fast() false
 #endif
 
-/* These may be called where column_is_fast(). */
+/* These may be called only if column_is_fast(). */
 void column_form_fast(const struct column_words *c, enum transform transform, uint32_t rows,
 		      struct column_form *form);
-/* Writes words below 2^56 as varints, and up to seven bytes after them; returns the bytes.  `bits`
- * has all their bits. */
+/* Writes words below 2^56 as varints and may write seven bytes behind them; returns the length.
+ * `bits` is all words or-ed. */
 size_t column_put_fast(uint8_t *out, const uint64_t *words, uint32_t rows, uint64_t bits);
 /* Reads varints while none is longer than eight bytes and the stream is not near its end; returns
  * how many. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * column_form.h - how many bytes a column takes in one of its forms; inside of the codec.
+ * column_form.h - how many bytes a column takes in one of its forms; only the codec uses it.
  *
  * These loops over a whole column are compiled twice, by column_put.c for any machine and by
  * column_fast.c for one with AVX2, so they stand in a header.  They are written so that a compiler
@@ -10,8 +10,7 @@
 
 #include "schemas/log/column.h"
 
-/* ---- residuals of `rows` rows, not yet divided; each function returns all their bits, or-ed ----
- */
+/* ---- residuals of `rows` rows before division; each function returns them or-ed ---- */
 
 static inline uint64_t differences(uint64_t *out, const uint64_t *words, const uint64_t *others,
 				   uint32_t rows)
@@ -75,7 +74,7 @@ static inline uint64_t gap_residuals(const struct column_words *c, uint64_t base
 	return bits;
 }
 
-/* *base gets the word that the transform begins with. */
+/* Sets *base to the word with which the transform begins. */
 static inline uint64_t residuals(const struct column_words *c, enum transform transform,
 				 uint32_t rows, uint64_t *base)
 {
@@ -112,7 +111,7 @@ static inline struct divisor divisor_make(uint64_t value)
 	return (struct divisor){ value, inverse, UINT64_MAX / odd, shift };
 }
 
-/* The greatest divisor of all residuals; 0 when all are 0. */
+/* Returns the greatest common divisor of all residuals, or 0 if all are 0. */
 static inline uint64_t common_divisor(const uint64_t *v, uint32_t rows, bool is_signed)
 {
 	struct divisor d = { 0 };
@@ -139,7 +138,7 @@ static inline uint64_t common_divisor(const uint64_t *v, uint32_t rows, bool is_
 	return d.value;
 }
 
-/* Divides all residuals; returns all their bits. */
+/* Divides all residuals and returns them or-ed. */
 static inline uint64_t divide_all(uint64_t *v, uint32_t rows, uint64_t divisor, bool is_signed)
 {
 	struct divisor d = divisor_make(divisor);
@@ -157,7 +156,7 @@ static inline uint64_t divide_all(uint64_t *v, uint32_t rows, uint64_t divisor, 
 
 /* ---- the form of a column ---- */
 
-/* Bytes of all words as varints; `bits` has all their bits. */
+/* Returns the length of all words as varints; `bits` is all words or-ed. */
 static inline size_t varints_size(const uint64_t *v, uint32_t rows, uint64_t bits)
 {
 	size_t size = rows;
@@ -186,7 +185,7 @@ static inline bool words_are_equal(const uint64_t *v, uint32_t count)
 	return true;
 }
 
-/* The form for the first `rows` rows; the scratch holds the stored words afterwards. */
+/* Returns the form for the first `rows` rows and leaves the stored words in the scratch. */
 static inline void form_rows(const struct column_words *c, enum transform transform, uint32_t rows,
 			     struct column_form *form)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * encoder.h - rows of one layout until they become a block; inside of the codec.
+ * encoder.h - collects rows of one layout until they become a block; only the codec uses it.
  *
  * Rows are kept as words, column by column, until there are enough for a block.  log_finish() then
- * does the rest for many rows at once: it chooses how columns are stored and finds out whether the
- * rows are in order.  How many rows are enough is estimated from the size of the block before.  If
- * they do not fit, those that do become a block and the others stay for the next one.
+ * chooses how columns are stored and whether the rows are in order.  How many rows are enough is
+ * estimated from the size of the previous block.  If they do not fit, those that do become a block
+ * and the others stay for the next one.
  *
- * An encoder belongs to one thread.  It is in memory of the caller's, aligned to 8 bytes.
+ * An encoder belongs to one thread.  The caller provides its memory, aligned to 8 bytes.
  */
 #pragma once
 
@@ -17,12 +17,11 @@ enum {
 	ENCODER_ROWS = 4096,
 	ENCODER_STRIDE = ENCODER_ROWS + 24, /* keeps a row's words out of one set of a cache */
 };
-/* Columns in the order of the file, those that others refer to first; put_rows.c writes FIELDS so.
- */
+/* Columns in the order of the file; those to which others refer come first, as in FIELDS. */
 enum { DESCS, LENGTHS, BEGINS, CORRELATIONS, VALUES, FLAGS, ORDERS, ARG };
 
-/* Words that are the same in all rows of most layouts: columns only from the first difference on.
- */
+/* Words that most layouts have the same in all rows; they become columns at the first
+ * difference. */
 struct rare_words {
 	uint64_t value, flags, order;
 };
@@ -41,9 +40,9 @@ struct log_encoder {
 size_t log_encoder_size(unsigned arg_count);
 void log_encode_init(struct log_encoder *e, uint16_t layout, unsigned kind, unsigned arg_count,
 		     uint32_t sample);
-/* Encodes one block and returns its bytes; 0 when there are no rows.  Rows may be left. */
+/* Encodes one block and returns its length, or 0 without rows.  Some rows may remain. */
 size_t log_finish(struct log_encoder *e, uint8_t out[LOG_HEADER_BYTES + LOG_BLOCK_BYTES]);
-/* To be called before log_put() of a row that is not log_is_usual(). */
+/* Call this before log_put() of a row that is not log_is_usual(). */
 void log_put_rare(struct log_encoder *e, const struct event *row, uint32_t order);
 
 /* Whether the rare words of a row are those of all rows before it. */

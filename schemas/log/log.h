@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.h - the codec of a log: blocks of bytes <-> events.  LOG.md specifies the bytes.
+ * log.h - the codec of a log, which turns events into blocks of bytes and back, as LOG.md
+ * specifies.
  *
  *	| 16 bytes | block | block | block | ... | END block, only after a clean close |
  *	block = | 64 bytes: magic, kind, layout, sizes, rows, times, checksums | payload |
@@ -10,9 +11,9 @@
  * There is no index that could be wrong.  END has totals, so that a reader can distinguish a
  * complete file from one that may be truncated.
  *
- * A block is self-contained: absolute base time, codecs chosen per column, bounded by
- * LOG_BLOCK_ROWS and LOG_BLOCK_BYTES, so blocks can be decoded in parallel; only ids of tables
- * refer to other blocks.  Tables are written before the first block that uses them.  Most events
+ * A block has an absolute base time and its own choice of codec for each column, and refers to
+ * other blocks only by ids of tables, so blocks can be decoded in parallel.  LOG_BLOCK_ROWS and
+ * LOG_BLOCK_BYTES bound it.  Tables are written before the first block that uses them.  Most events
  * are four columns: begin (as a gap), length, correlation, and the event descriptor (track, name,
  * argument schema, layout, subkind).  Value, flags, order and each argument value add a column; one
  * that is constant takes three bytes.
@@ -35,7 +36,7 @@ enum {
 	LOG_VERSION = 1,
 };
 
-/* On disk, append only.  A reader skips a kind it does not know and counts it. */
+/* The numbers are on disk: append only.  A reader skips and counts blocks of unknown kinds. */
 /* clang-format off */
 #define LOG_BLOCK_LIST(X)                                                                          \
 	X(NAMES, 1) X(KEYS, 2) X(SCHEMAS, 3) X(PROCESSES, 4) X(DEVICES, 5) X(TRACKS, 6)             \
@@ -64,8 +65,8 @@ struct log_block {
 	uint64_t first_begin_ns, last_begin_ns, last_end_ns; /* EVENTS: of all its rows */
 };
 
-/* A number of a header: its place on disk, where it is as wide as in the struct, and its place in
- * the struct.  LOG.md has the headers as tables. */
+/* Says where a number of a header is on disk and in the struct, where it has the same width. LOG.md
+ * has the headers as tables. */
 struct log_header_word {
 	uint16_t at, size, offset;
 };
@@ -73,7 +74,7 @@ struct log_header_word {
 	{                                                                                          \
 		at, sizeof(((struct object *)NULL)->member), offsetof(struct object, member)       \
 	}
-/* Copies `count` of them from the struct to the header, and back. */
+/* These copy `count` numbers from the struct to the header, and back. */
 void log_put_header_words(const struct log_header_word *words, size_t count, const void *from,
 			  uint8_t *out);
 void log_take_header_words(const struct log_header_word *words, size_t count, const uint8_t *header,
@@ -81,25 +82,25 @@ void log_take_header_words(const struct log_header_word *words, size_t count, co
 
 /* The first bytes of a file. */
 void log_put_file_header(uint8_t out[LOG_FILE_HEADER_BYTES]);
-/* ST_FORMAT: not a log, or one that only a newer reader knows. */
+/* Returns ST_FORMAT for a file that is no log, or one that only a newer reader knows. */
 enum status log_take_file_header(const uint8_t *bytes, size_t len, struct error *err);
 
-/* The header of a block whose payload is `payload`; sets block->crc.  `offset` is not stored. */
+/* Writes the header of a block with this payload and sets block->crc.  `offset` is not stored. */
 void log_put_block_header(struct log_block *block, const uint8_t *payload,
 			  uint8_t out[LOG_HEADER_BYTES]);
 
 /*
  * Finds the first whole header in `bytes`, which begin at `at` in the file; *skipped gets the
  * number of bytes before it.  ST_TRUNCATED: there is none, and none can begin in the first *skipped
- * bytes, so the search goes on after them.  A header is valid when its own checksum is right and
- * its numbers are within bounds; the payload is not checked.
+ * bytes, so continue after them.  A header is valid when its own checksum is right and its numbers
+ * are within bounds; the payload is not checked.
  */
 enum status log_find_block(const uint8_t *bytes, size_t len, uint64_t at, struct log_block *block,
 			   size_t *skipped, struct error *err);
-/* Checks the checksum of the stored payload (block->size bytes); once per block. */
+/* Verifies the checksum of the stored payload (block->size bytes).  Call it once for each block. */
 enum status log_check(const struct log_block *block, const uint8_t *payload, struct error *err);
 
-/* What an event descriptor of the file becomes. */
+/* An event descriptor of the file, translated to the trace. */
 struct log_desc {
 	uint32_t track, name, schema; /* ids of the trace, not of the file */
 	uint16_t layout;
@@ -107,7 +108,7 @@ struct log_desc {
 	uint8_t slot; /* begins are gaps to the event before on the same slot */
 };
 enum { LOG_SLOTS = 64 };
-/* `track` is the file's id.  Tracks may share a slot, which only makes gaps longer. */
+/* `track` is an id of the file.  Tracks may share a slot, which only makes gaps longer. */
 static inline uint8_t log_slot(uint32_t track)
 {
 	return track % LOG_SLOTS;
@@ -123,7 +124,7 @@ enum log_role {
 	LOG_ORDER,
 	LOG_ARG,
 };
-/* A column of a layout, in the file's order, with the role that it has here. */
+/* A column of a layout in the order of the file, with the role that it has for this reader. */
 struct log_column {
 	uint8_t role, type, unit; /* enum log_role, enum attr_type, enum unit */
 	uint8_t args;             /* LOG_ARG: place in event.args */
@@ -134,7 +135,7 @@ struct log_layout {
 	uint8_t kind; /* KIND_UNKNOWN for one of a newer writer */
 };
 
-/* One word for each row of a chunk; where mask is 0, one word for all. */
+/* Holds one word for each row of a chunk, or one word for all rows if mask is 0. */
 struct log_words {
 	const uint64_t *at;
 	uint32_t mask;
@@ -155,8 +156,8 @@ struct log_rows {
 	const struct log_words *args;
 };
 
-/* Makes row `row` an event with its argument values at `args`; event.step holds the order column.
- */
+/* Makes an event of a row, with its argument values at `args`.  event.step holds the order
+ * column. */
 static inline void log_rows_event(const struct log_rows *r, uint32_t row, struct event *e,
 				  uint64_t *args)
 {
@@ -183,12 +184,12 @@ static inline void log_rows_event(const struct log_rows *r, uint32_t row, struct
 }
 
 /*
- * Decodes one EVENTS block, `rows` rows (LOG_CHUNK_ROWS, or block->rows for all) at a time, in
- * memory of the caller's of log_decoder_size().  `payload` (raw_size bytes, inflated), `layout` and
- * `descs` are borrowed until the end.  log_decode_rows() gives the next chunk, borrowed until the
- * next call, NULL at the end.  Rows are in order if the block is LOG_SORTED; who merges blocks
- * compares the order column of events of equal times.  Rows whose descriptor is unknown or has
- * another layout, or whose times overflow, are left out and counted.
+ * Decodes one EVENTS block, `rows` rows (LOG_CHUNK_ROWS, or block->rows for all) at a time, in the
+ * caller's memory of log_decoder_size() bytes.  `payload` (raw_size bytes, inflated), `layout` and
+ * `descs` are borrowed until the end.  log_decode_rows() returns the next chunk, which is borrowed
+ * until the next call, and NULL at the end.  Rows are in order if the block is LOG_SORTED; code
+ * that merges blocks compares the order column of events of equal times.  Rows whose descriptor is
+ * unknown or has another layout, or whose times overflow, are left out and counted.
  */
 enum { LOG_CHUNK_ROWS = 128 };
 struct log_decoder;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read.h - the reading half of a log's tables, between translate.c, take_rows.c and saved.c.
+ * read.h - reads the tables of a log; only translate.c, take_rows.c and saved.c use it.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "schemas/log/tables.h"
 #include "schemas/model/intern.h"
 
-/* Rows by the file's id; [0] is unused, and rows that did not come are zero. */
+/* Rows by the file's id; row 0 is unused, and rows that were not read are zero. */
 struct rows {
 	void *at;
 	size_t cap;
@@ -39,12 +39,12 @@ struct file_layout {
 };
 struct log_translation {
 	struct trace *trace;
-	struct arena arena; /* memory of `rows` is taken off its ceiling */
+	struct arena arena; /* its ceiling is reduced by the memory of `rows` */
 	struct rows names, keys, schemas, processes, tracks, layouts, descs, windows, anchors,
 		losses;
-	log_change_fn change; /* NULL: descriptors stay as they are in the file */
+	log_change_fn change; /* NULL: descriptors stay unchanged */
 	void *change_arg;
-	const char *missing;   /* what a row refers to that did not come */
+	const char *missing;   /* what a row refers to but was not read */
 	struct log_desc_sums { /* of the differences so far in a block of DESCS */
 		uint64_t track, name, schema;
 	} desc;
@@ -59,16 +59,16 @@ struct log_translation {
 };
 
 /*
- * How a row of each kind of block is read: from `in`, which is the row alone where rows begin with
- * their length.  A truncated row leaves in->is_truncated, one that refers to what did not
- * come leaves x->missing; the caller reports both, and the row is not used.
+ * How a row of each kind of block is read from `in`, which holds only this row if rows begin with
+ * their length.  A truncated row sets in->is_truncated, and one that refers to a row that was not
+ * read sets x->missing; the caller reports both and does not use the row.
  */
 struct log_row_reader {
 	enum status (*take)(struct log_translation *x, uint32_t id, struct bytes *in,
 			    struct error *err);
 	const struct row_member
-		*members; /* of a row that is a struct of the trace, in place of take */
-	size_t rows;      /* offset of its struct rows in the translation; 0: it has none */
+		*members; /* instead of `take`, for a row that is a struct of the trace */
+	size_t rows;      /* offset of its struct rows in the translation; 0: none */
 	bool has_length;
 };
 extern const struct log_row_reader log_row_readers[LOG_BLOCK_KIND_END];
@@ -79,14 +79,14 @@ enum status log_take_struct(struct log_translation *x, unsigned kind, uint32_t i
 enum status log_take_saved(struct log_translation *x, uint32_t id, struct bytes *in,
 			   struct error *err);
 
-/* NULL for an id beyond the last row. */
+/* Returns NULL for an id beyond the last row. */
 void *log_rows_get(const struct rows *r, uint64_t id);
-/* The run's name or process of the file's; 0 for one that a damaged block took along. */
+/* Translate a name or process of the file to the run's id; 0 if its row was in a damaged block. */
 uint32_t log_name_of(struct log_translation *x, uint64_t id);
 uint32_t log_process_of(struct log_translation *x, uint64_t id);
-/* The run's argument schema of the file's const args with the argument values of a layout (or
- * NULL), and, where the layout's kind is unknown, the kind as an attribute. */
+/* Returns the run's argument schema for const args of the file and the argument values of a layout
+ * (may be NULL).  If the layout's kind is unknown, the schema has the kind as an attribute. */
 enum status log_schema_of(struct log_translation *x, uint64_t id, const struct file_layout *l,
 			  uint32_t *to, struct error *err);
-/* Zeroed memory until the translation is freed; NULL and *err. */
+/* Returns zeroed memory that lasts until the translation is freed, or NULL and *err. */
 void *log_arena_take(struct log_translation *x, size_t bytes, struct error *err);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row.h - what writer and reader of a log's tables must agree on; inside of the codec.
+ * row.h - what the writer and the reader of a log's tables share; only the codec uses it.
  *
  * Rows of NAMES, KEYS, SCHEMAS and DESCS follow one another.  Those of the other tables begin with
- * their length, so that an older reader leaves a member at their end unread.  Where such a row is a
- * struct of the trace, its members are listed once, here, for both directions.
+ * their length, so that an older reader can skip members at their end.  If such a row is a struct
+ * of the trace, its members are listed once, here, for both directions.
  */
 #pragma once
 
 #include "schemas/log/log.h"
 #include "schemas/model/trace.h"
 
-/* The names of these columns in FIELDS where the kind has no field for the member. */
+/* The names of these columns in FIELDS if the kind has no field for the member. */
 #define LOG_NO_CORRELATION "join"
 #define LOG_NO_VALUE       "amount"
 
@@ -29,7 +29,7 @@ enum row_type {
 	ROW_FLAG,
 	ROW_ID, /* an identifier that can be absent (NO_ID): stored plus one */
 	ROW_TRACK_TYPE,
-	ROW_NAME, /* this one and the next two are ids of the file's tables */
+	ROW_NAME, /* this and the next two are ids of the file's tables */
 	ROW_PROCESS,
 	ROW_SCHEMA,
 };
@@ -37,14 +37,14 @@ struct row_member {
 	uint8_t type, size; /* enum row_type; bytes in the struct */
 	uint16_t offset;    /* in the struct */
 };
-/* The members of a row of trace_row() in their order on disk; ended by size 0. */
+/* Lists the members of a row of trace_row() in their order on disk; size 0 ends the list. */
 extern const struct row_member log_process_row[], log_device_row[], log_track_row[],
 	log_window_row[], log_anchor_row[];
 
 uint64_t row_member_get(const struct row_member *m, const void *row);
 void row_member_set(const struct row_member *m, void *row, uint64_t value);
 
-/* The field of records.def that is this member (correlation or value) of events of the kind, by
- * whose name its column goes; or NULL. */
+/* Returns the field of records.def whose name the column of this member (correlation or value) has
+ * for events of the kind, or NULL. */
 struct field;
 const struct field *log_member(unsigned kind, enum log_role role);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write.h - the writing half of a log's tables, between tables.c and put_rows.c.
+ * write.h - writes the tables of a log; only tables.c and put_rows.c use it.
  */
 #pragma once
 
@@ -32,10 +32,10 @@ struct keys_row {
 	uint32_t count;
 	uint8_t kind; /* KEYS: 0 */
 };
-/* What the file has of a table. */
+/* The rows of a table that are in the file. */
 struct written {
 	uint32_t rows;
-	uint32_t *crcs; /* of rows that may change; NULL: none may */
+	uint32_t *crcs; /* of rows that may change; NULL: no row may change */
 	size_t crc_cap;
 };
 struct log_mark {
@@ -43,7 +43,7 @@ struct log_mark {
 	struct arena arena;
 	struct intern layouts, lists;
 	struct written written[TABLES];
-	uint16_t *desc_layouts; /* by event descriptor; 0: not made yet */
+	uint16_t *desc_layouts; /* by event descriptor; 0: none yet */
 	size_t desc_cap;
 	uint32_t *schema_lists; /* by argument schema; 0: it has no const args */
 	size_t schema_cap;
@@ -55,7 +55,7 @@ struct log_mark {
 	struct event_desc desc_before;
 };
 
-/* How a row of each table gets into mark->row; nothing, where there is nothing to say. */
+/* How a row of each table is put into mark->row. */
 struct log_row_writer {
 	void (*put)(struct log_mark *m, uint32_t id);
 	const struct row_member *members; /* of a row that is a struct of the trace, else NULL */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer.h - events in, the bytes of a log out; used by the collector and by `-t log`.
+ * writer.h - writes events as a log, for the collector and for `-t log`.
  *
  * It keeps an encoder for each layout, and writes the table rows that a block needs before it.  It
  * appends whole blocks only, so the buf may be written out and cleared after any call; a flush once
- * per second bounds what a kill loses.  Ids in the file are those of `trace`, which stays the
- * caller's: the writer finds new rows of its tables there.  A writer belongs to one thread.  Its
- * memory is an encoder (about 350 KB) for each layout; over the ceiling, blocks end early.
+ * per second bounds what a kill loses.  Ids in the file are those of `trace`, which belongs to the
+ * caller; the writer takes new rows of tables from it.  A writer belongs to one thread.  Its memory
+ * is an encoder (about 350 KB) for each layout; over the ceiling, blocks end early.
  *
  *	log_writer_new(&w, trace, ceiling, err)
  *	log_writer_begin(w, &buf, err)                       the file's first bytes
@@ -22,12 +22,13 @@
 struct buf;
 struct log_writer;
 
-/* `ceiling`: bytes of memory for everything. */
+/* `ceiling` bounds all memory of the writer, in bytes. */
 enum status log_writer_new(struct log_writer **out, const struct trace *trace, size_t ceiling,
 			   struct error *err);
 void log_writer_free(struct log_writer *w); /* accepts NULL */
-/* To be called before the first event: the form of a column is then chosen by all rows of its
- * block, not by a sample, which makes a log smaller by a few percent for about 50 ns an event. */
+/* Call this before the first event to choose the form of each column by all rows of its block, not
+ * by a sample.  The log is a few percent smaller and writing takes about 50 ns more for each event.
+ */
 void log_writer_weigh_all(struct log_writer *w);
 
 enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error *err);
@@ -37,11 +38,13 @@ enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error
  */
 enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t desc,
 			   uint32_t order, struct buf *out, struct error *err);
-/* Close all open blocks; tables, windows, anchors and losses that are new or changed. */
+/* Closes all open blocks and writes the tables, windows, anchors and losses that are new or
+ * changed. */
 enum status log_writer_flush(struct log_writer *w, struct buf *out, struct error *err);
-/* Writes all tables again before the next block: for a new file of the same trace, or a ring. */
+/* Makes the writer repeat all tables before the next block, for a new file of the trace or a ring.
+ */
 void log_writer_repeat(struct log_writer *w);
-/* Writes all rows of all tables again, now: for a store that keeps them in a place of their own. */
+/* Writes all rows of all tables at once, for a store that keeps them apart from events. */
 enum status log_writer_tables(struct log_writer *w, struct buf *out, struct error *err);
-/* Flush and the END block with totals. */
+/* Flushes, and writes the END block with totals. */
 enum status log_writer_end(struct log_writer *w, struct buf *out, struct error *err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * args.h - the arguments of events: how each is spelled, what type it has and where its value is.
+ * args.h - the arguments of events: the spelling and type of each, and where its value is.
  *
- * The one list for all writers of formats: they loop over it and differ only in what they leave out
- * and how they encode it.  It is made from records.def and the argument schema, for all events of
- * one kind and schema.
+ * All writers of formats loop over this list and differ only in what they leave out and how they
+ * encode it.  It is made from records.def and the argument schema, for all events of one kind and
+ * schema.
  */
 #pragma once
 
@@ -34,10 +34,10 @@ enum arg_source {
 	ARG_ALLOCATOR_TYPE,   /* PyTorch's numbers of devices: 0 is the CPU, 1 is CUDA */
 	ARG_ALLOCATOR_DEVICE, /* -1: the CPU */
 	ARG_ALLOCATOR_THREAD,
-	ARG_SOURCES, /* writers number what else they have from here on */
+	ARG_SOURCES, /* writers give their own sources numbers from here on */
 };
 
-/* The variable part of a template: what a writer puts between two constant texts. */
+/* The variable part of a template, between two constant texts. */
 struct placeholder {
 	uint8_t source; /* enum arg_source, or the writer's own */
 	uint8_t type;   /* enum attr_type */
@@ -45,7 +45,7 @@ struct placeholder {
 };
 
 /*
- * Whether the event has a value for the placeholder, and its bits as the type stores them.  `k` is
+ * Whether the event has a value for the placeholder; *bits gets it as the type stores it.  `k` is
  * the event's track.
  */
 static inline bool arg_bits(struct placeholder p, const struct event *e, const struct track *k,
@@ -120,7 +120,7 @@ struct arg {
 	uint64_t bits; /* the value of ARG_CONST */
 };
 
-/* Owned by a writer, zeroed at first, and made again for each kind and schema. */
+/* A writer owns one, zeroed at first, and fills it again for each kind and schema. */
 struct arg_list {
 	struct arg *args;
 	size_t count, cap;
@@ -130,27 +130,27 @@ void arg_list_release(struct arg_list *l);
 /*
  * Lists the arguments of events of one kind and schema: first those whose values differ from event
  * to event, then the members that Kineto writes as arguments, then the constant ones.  Names are
- * borrowed from the trace.  With `is_import` only the first record of the kind decides, as it does
- * for readers of Kineto's files, so that an import is spelled as it was.
+ * borrowed from the trace.  With `is_import` only the first record of the kind counts, as for
+ * readers of Kineto's files, so that an import keeps its spelling.
  */
 enum status arg_list_make(struct arg_list *l, const struct trace *t, unsigned kind, uint32_t schema,
 			  bool is_import, struct error *err);
 
 enum { ARG_PLACES = 3 };
 /*
- * The constant arguments that make up an array, in order, when args[first] is the one with which
- * it begins; returns their number, or 0 where the array begins with another argument.
+ * Lists the constant arguments of an array, in order, if it begins with args[first].  Returns their
+ * number, or 0 if the array begins with another argument.
  */
 size_t arg_array(const struct arg_list *l, size_t first, const struct arg *items[ARG_PLACES]);
 /*
- * Fields whose word begins with "+" are written as the sum of all with that word.  False where an
- * argument before args[first] has the same word and stands for the sum.
+ * Fields whose word begins with "+" are written as the sum of all with that word.  Returns false if
+ * an argument before args[first] has the same word, because that one has the sum.
  */
 bool arg_sum(const struct arg_list *l, size_t first, uint64_t *sum);
 
 /*
- * The event's own argument of the name `key` (an id of the trace, 0: none), and its value as the
- * attribute's type stores it; NULL where the event has none.
+ * Returns the event's argument with the name `key` (an id of the trace, 0: none) and its value as
+ * the attribute's type stores it, or NULL if the event has none.
  */
 const struct attr *event_arg(const struct trace *t, const struct event *e, uint32_t key,
 			     uint64_t *bits);

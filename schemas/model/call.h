@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call.h - what the name of a call of the runtime or driver of CUDA or HIP says about the call.
+ * call.h - what a call of the runtime or driver of CUDA or HIP does, according to its name.
  *
- * This is the one place that knows it: readers, stages, sinks and reports all ask here.  The name
- * decides, whatever version or stream suffix stands at its end.  A name need not end with a
- * zero.  Stateless; whoever asks about every event keeps the answer by name.
+ * Only this file knows it; readers, stages, sinks and reports all ask here.  A version or stream
+ * suffix of the name does not matter, and a name need not end with a NUL.  The functions have no
+ * state; callers that ask about every event should keep the answers by name.
  */
 #pragma once
 
@@ -13,30 +13,32 @@
 
 enum call_trait {
 	/* The call puts work on a stream that a trace shows as GPU work: kernels, a graph, a copy
-	 * or a memset.  A function of the host that a stream runs is none. */
+	 * or a memset.  Host functions that a stream runs do not count. */
 	CALL_LAUNCHES = 1 << 0,
-	CALL_LAUNCHES_KERNELS = 1 << 1, /* and that work is a kernel, or the kernels of a graph */
+	CALL_LAUNCHES_KERNELS = 1 << 1, /* that work is a kernel, or the kernels of a graph */
 	CALL_LAUNCHES_GRAPH = 1 << 2,
 	CALL_COPIES = 1 << 3,
 	CALL_IS_ASYNC = 1 << 4,   /* the name says that the call returns before its work is done */
 	CALL_WAITS = 1 << 5,      /* the calling thread waits for work of the GPU */
 	CALL_ALLOCATES = 1 << 6,  /* takes memory from the driver, maps it or gives it back */
 	CALL_LOADS_CODE = 1 << 7, /* loads, links or compiles code for the GPU */
-	/* Kineto begins an arrow here ("ac2g"): at what launches, and at some calls that wait. */
+	/* Kineto begins an arrow ("ac2g") here: at calls that launch, and at some calls that wait.
+	 */
 	CALL_BEGINS_ARROW = 1 << 8,
 	/* The call makes a stream or context, or asks for a function of a module: the first such
 	 * calls of a process start the driver or load code. */
 	CALL_SETS_UP = 1 << 9,
 };
-/* The traits of a call, or'ed. */
+/* Returns the traits of a call, or-ed. */
 unsigned call_traits(const char *name, size_t len);
-/* The same of a call of a class (enum api_class), which may be named by its work. */
+/* The same for a call with a class (enum api_class); its name may be that of its work. */
 unsigned call_class_traits(unsigned api_class, const char *name, size_t len);
-/* Whether CALL_LAUNCHES is among them, at less cost: importers ask it for every call. */
+/* Whether the traits include CALL_LAUNCHES.  This is faster, because importers ask for every call.
+ */
 bool call_launches(const char *name, size_t len);
 
 /*
- * The length of name[0..len) without the version in which CUDA introduced the call: "cudaMalloc" of
- * CUPTI's "cudaMalloc_v3020".  "_v2" stays, because it is another function.
+ * Returns the length of name[0..len) without the version in which CUDA introduced the call: that of
+ * "cudaMalloc" for CUPTI's "cudaMalloc_v3020".  "_v2" stays, because it is another function.
  */
 size_t call_name_length(const char *name, size_t len);

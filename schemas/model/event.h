@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event.h - the one event that everything works on.
+ * event.h - the event, on which every part of the program works.
  *
- * Sources make events, stages add to them, sinks and reports only read them.  A field that is
- * computed with is a member of struct event.  Every other field is an argument, so that nothing is
- * lost and the struct never grows.  Arguments are of two sorts (records.def says which is which):
+ * Sources make events, stages add to them, sinks and reports only read them.  A field that some
+ * computation uses is a member of struct event.  Every other field is an argument, so that nothing
+ * is lost and the struct does not grow.  Arguments are of two sorts (records.def says which is
+ * which):
  *
  *	const args       are the same in many events: grid, registers, cbid, input dims.  They are
  *	                 interned with their values in an argument schema (trace.h).
  *	argument values  are numbers that differ in each event: gridId, External id.  The argument
  *	                 schema has their keys, event.args has one word for each.
  *
- * Events are ordered, everywhere above a source, by begin ascending, then end *descending* (so an
- * outer range comes before what it contains), then by their order in the input.  The order is
- * total, so outputs do not depend on the number of threads.
+ * All sources deliver events by begin ascending, then end *descending* (so an outer range comes
+ * before what it contains), then by their order in the input.  The order is total, so outputs do
+ * not depend on the number of threads.
  *
- * To add a kind: a row in KIND_LIST, its fields in records.def, its paragraph in LOG.md, and its
- * place in each format: test_sink_kinds says where one is missing.
+ * To add a kind, add a row to KIND_LIST, its fields to records.def, its paragraph to LOG.md, and
+ * its place in each format; test_sink_kinds reports missing places.
  */
 #pragma once
 
@@ -24,7 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Name, number (on disk: append only), word (--kinds, files), track type, help. */
+/* Each row has a name, a number (on disk: append only), a word (--kinds, files), a track type and
+ * help. */
 /* clang-format off */
 #define KIND_LIST(X)                                                                               \
 	X(KERNEL, 1, "kernel", STREAM, "a kernel on a GPU")                                        \
@@ -44,14 +46,14 @@
 /* clang-format on */
 
 enum kind {
-	KIND_UNKNOWN, /* of a newer writer: all arguments are there, sinks print kind_N */
+	KIND_UNKNOWN, /* of a newer writer: it has all arguments, and sinks print kind_N */
 #define X(name, number, word, type, help) KIND_##name = number,
 	KIND_LIST(X)
 #undef X
 		KIND_END, /* one past the last number */
 };
 
-/* Class of a RANGE, on disk: append only; the word is Kineto's category where it has one. */
+/* The class of a RANGE is on disk: append only.  Its word is Kineto's category, if there is one. */
 #define RANGE_CLASS_LIST(X)                                                                        \
 	X(OTHER, 0, "range", "of a category that is unknown here; attribute .cat has its word")    \
 	X(OP, 1, "cpu_op", "an operator of a framework")                                           \
@@ -69,11 +71,11 @@ enum range_class {
 #undef X
 };
 
-/* On disk: append only.  The last two are calls that a profiler names by their work: by the kernel
- * that they launch, or as a copy, without saying that they do not wait for it. */
+/* These are on disk: append only.  The last two are calls that a profiler names by their work: by
+ * the kernel that they launch, or as a copy whose name does not say that it is asynchronous. */
 enum api_class { API_RUNTIME = 0, API_DRIVER = 1, API_OF_KERNEL = 2, API_OF_ASYNC_COPY = 3 };
 
-/* FLOW_*: both ends of an arrow that the input has; they have the same `number`. */
+/* FLOW_* are the two ends of an arrow of the input; they have the same `number`. */
 enum mark_class { MARK_INSTANT = 0, MARK_FLOW_BEGIN = 1, MARK_FLOW_END = 2 };
 
 enum event_flag {
@@ -84,13 +86,13 @@ enum event_flag {
 };
 
 /*
- * event.step is the number + 1 of the step whose mark is open.  After the end of the mark and until
- * the next mark begins it is the same with STEP_GAP set: whether that gap belongs to the step is
- * known only at the end of the input (analyze/DEFINITIONS.md 3).  It is 0 before the first mark.
+ * event.step is the number + 1 of the step whose mark is open.  Between the end of the mark and the
+ * begin of the next one, STEP_GAP is set too: whether that gap belongs to the step is known only at
+ * the end of the input (analyze/DEFINITIONS.md 3).  It is 0 before the first mark.
  */
 #define STEP_GAP 0x80000000u
 
-/* One cache line.  Ids are those of the run's struct trace. */
+/* An event is one cache line.  Its ids are those of the run's struct trace. */
 struct event {
 	uint64_t begin_ns; /* since the Unix epoch, on the run's one clock */
 	uint64_t end_ns;   /* >= begin_ns; equal: an instant */
@@ -123,26 +125,26 @@ struct phase_interval;
 struct step_mark;
 
 /*
- * What one pull gives, with all that belongs to its events.  Borrowed until the next call on the
- * source that it came from.  A stage may write into the events and the launches; a consumer must
- * not.  Sources of formats give events only.
+ * The result of one pull: events and all that belongs to them.  It is borrowed until the next call
+ * on its source.  A stage may change the events and the launches; a consumer must not.  Sources of
+ * formats set only the events.
  */
 struct batch {
 	struct event *events;
 	size_t count;
 	const struct launch **launches; /* by event, each NULL where unknown; or NULL: no stage
 					 * finds them */
-	/* Those that became final with these events, per process in time order. */
+	/* The intervals that became final with these events, for each process in time order. */
 	const struct phase_interval *intervals;
 	size_t interval_count;
 	const struct step_mark *marks;
 	size_t mark_count;
-	/* Bounds in time of what the user asked for.  Events are clipped there; intervals and marks
-	 * are not, because the length of a step is that of its whole mark.  Both 0: none. */
+	/* The time span that the user asked for; both 0: all.  Events are clipped to it; intervals
+	 * and marks are not, because the length of a step is that of its whole mark. */
 	uint64_t from_ns, to_ns;
 };
 
-/* The call that launched an event of the batch; NULL: unknown. */
+/* Returns the call that launched an event of the batch, or NULL if it is unknown. */
 static inline const struct launch *batch_launch(const struct batch *b, const struct event *e)
 {
 	return b->launches ? b->launches[e - b->events] : NULL;
@@ -153,7 +155,8 @@ static inline bool event_before(const struct event *a, const struct event *b)
 	return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns : a->end_ns > b->end_ns;
 }
 
-/* Work that keeps a GPU busy: what the identity of the reports is about. */
+/* Whether the event keeps a GPU busy, which the reports' identity of busy and idle time is about.
+ */
 static inline bool event_is_gpu_work(const struct event *e)
 {
 	return e->kind >= KIND_KERNEL && e->kind <= KIND_GRAPH;

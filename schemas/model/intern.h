@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * intern.h - rows that never move, found by id or by what identifies them; inside of the trace and
- * of the log's tables.
+ * intern.h - rows that never move, found by id or by content; only the trace and the log's tables
+ * use it.
  *
- * Ids count from 1.  Rows are in segments of doubling size, in the owner's arena; a hash_index
- * (schemas/base/map.h) finds them by content.  The index is not in the arena, which could not give
- * back the smaller one when it grows, but its bytes count against the arena's ceiling.  A table
- * begins zeroed but for row_bytes.
+ * Ids count from 1.  Rows are in segments of doubling size in the owner's arena; a hash_index
+ * (schemas/base/map.h) finds them by content.  The index is outside the arena, which could not free
+ * the old index when it grows, but its bytes count against the arena's ceiling.  A new table is
+ * zeroed except for row_bytes.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct intern {
 typedef bool (*row_same)(const void *row, const void *wanted);
 typedef uint64_t (*row_hash)(const void *row);
 
-/* NULL when there is no such row. */
+/* Returns NULL if there is no such row. */
 static inline void *intern_row(const struct intern *t, uint32_t id)
 {
 	uint32_t place, segment;
@@ -38,7 +38,7 @@ static inline void *intern_row(const struct intern *t, uint32_t id)
 	return (char *)t->segments[segment] + (size_t)place * t->row_bytes;
 }
 
-/* The id of the row that is the `same` as wanted, or 0. */
+/* Returns the id of the row for which `same` is true, or 0. */
 static inline uint32_t intern_find(const struct intern *t, uint64_t hash, row_same same,
 				   const void *wanted)
 {
@@ -51,14 +51,14 @@ static inline uint32_t intern_find(const struct intern *t, uint64_t hash, row_sa
 	return 0;
 }
 
-/* Adds a copy of *row that can be found by `hash`.  Returns its id, or 0 and *err. */
+/* Adds a copy of *row that `hash` finds.  Returns its id, or 0 and *err. */
 uint32_t intern_add(struct intern *t, struct arena *a, uint64_t hash, const void *row,
 		    struct error *err);
-/* Adds a copy of *row that is found by its id only. */
+/* Adds a copy of *row that only its id finds. */
 uint32_t intern_append(struct intern *t, struct arena *a, const void *row, struct error *err);
-/* Makes the index again, after what identifies some row has changed. */
+/* Rebuilds the index after the content that identifies some row has changed. */
 void intern_reindex(struct intern *t, row_hash hash);
 void intern_release(struct intern *t); /* frees the index; the arena has the rows */
 
-/* Fills *err with the reason why an arena refused `bytes`: ST_CEILING or ST_MEMORY. */
+/* Says in *err why an arena refused `bytes`: ST_CEILING or ST_MEMORY. */
 enum status intern_refuse(const struct arena *a, size_t bytes, struct error *err);

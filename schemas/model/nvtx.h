@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvtx.h - extended payloads of NVTX: the types of their fields, and how a log keeps them.
+ * nvtx.h - extended payloads of NVTX: the types of their fields, and how a log stores them.
  *
  * The collector stores the bytes of a payload and the schemas that describe them; the source of
  * logs makes arguments of them.  LOG.md, section 12, defines the bytes.
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Keys of an event's own arguments that hold its payloads. */
+/* Keys of the arguments that hold an event's payloads. */
 #define NVTX_PAYLOAD_KEY ".payload"
 #define NVTX_SCHEMAS_KEY ".schemas"
 enum {
@@ -18,10 +18,10 @@ enum {
 	NVTX_PAYLOAD_WORDS_LEAST = 4, /* their number is a power of two, which keeps layouts few */
 };
 
-/* A payload of an event: `size` bytes and `extra` bytes follow.  After the last one come zeros. */
+/* The header of a payload, before its `size` and `extra` bytes.  Zeros follow the last payload. */
 struct nvtx_payload_header {
 	uint64_t schema;      /* the program's id, or a type below NVTX_TYPE_END */
-	uint16_t size, extra; /* extra: texts that fields refer to: offset, length, text */
+	uint16_t size, extra; /* extra: texts that fields refer to, each as offset, length, bytes */
 	uint32_t spare;
 };
 
@@ -40,7 +40,7 @@ enum nvtx_form {
 	NVTX_FORM_DYNAMIC = 10, /* its entries follow one another */
 };
 
-/* Types of entries, and schema ids below 2^24; the lengths are those of this machine. */
+/* Types of entries, which are the schema ids below 2^24, with the lengths of this machine. */
 /* clang-format off */
 #define NVTX_TYPE_LIST(X)                                                                          \
 	X(CHAR, 1, SIGNED, char) X(UCHAR, 2, UNSIGNED, unsigned char)                              \
@@ -83,7 +83,8 @@ enum nvtx_entry_flag {
 	NVTX_ENTRY_ARRAY = 7 << 4, /* one of the next four */
 	NVTX_ENTRY_ARRAY_FIXED = 1 << 4,
 	NVTX_ENTRY_ARRAY_ZERO = 2 << 4,
-	NVTX_ENTRY_ARRAY_COUNTED = 3 << 4, /* its length is the number of the entry that has it */
+	NVTX_ENTRY_ARRAY_COUNTED =
+		3 << 4, /* `length` is the number of the entry that has its length */
 	NVTX_ENTRY_ARRAY_ELSEWHERE = 4 << 4,
 	NVTX_ENTRY_DEEP_COPY = 1 << 8,
 	NVTX_ENTRY_HIDE = 1 << 9,
@@ -94,5 +95,5 @@ struct nvtx_type {
 	uint8_t form; /* enum nvtx_form */
 	uint16_t size, align;
 };
-/* Of a type below NVTX_TYPE_END; form NONE and size 0 for one that is unknown. */
+/* Returns a type below NVTX_TYPE_END, or form NONE and size 0 if it is unknown. */
 struct nvtx_type nvtx_type_find(uint64_t type);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records.h - records.def as tables that can be asked.  Constant data; no state, any thread.
+ * records.h - the rows of records.def as constant tables, for any thread.
  */
 #pragma once
 
 #include "schemas/model/event.h"
 
-/* On disk: append only. */
+/* The numbers are on disk: append only. */
 enum unit {
 	UNIT_NONE,
 	UNIT_NS,
@@ -61,23 +61,23 @@ struct record {
 	const struct field *fields;
 	size_t field_count;
 };
-/* All rows, in the order of records.def. */
+/* Returns all rows in the order of records.def. */
 const struct record *records(size_t *count);
-/* The first record of a kind; NULL for a kind that has none. */
+/* Returns the first record of a kind, or NULL. */
 const struct record *record_of_kind(unsigned kind);
-/* NULL when there is none. */
-const struct field *record_field(const struct record *r, const char *name, size_t len);
-/* By Kineto's spelling, without the "+"; of several rows the first. */
+/* Returns NULL if there is none. */ const struct field *record_field(const struct record *r,
+								      const char *name, size_t len);
+/* Finds a field by Kineto's spelling without the "+"; of several rows, the first. */
 const struct field *record_arg(const struct record *r, const char *arg, size_t len);
-/* The same in all records of a kind, in their order: what a key of an argument means. */
+/* Finds the meaning of an argument's key: the first such field in the records of a kind. */
 const struct field *kind_field(unsigned kind, const char *name, size_t len);
 
 const char *kind_word(unsigned kind);                /* "kernel"; "" for unknown */
 unsigned kind_of_word(const char *word, size_t len); /* KIND_UNKNOWN when there is none */
 const char *range_class_word(unsigned class);        /* "cpu_op"; "range" for unknown */
-/* CUPTI's copyKind (1..10) as in names: "HtoD"; "" for others. */
+/* Returns CUPTI's copyKind (1..10) as in names, such as "HtoD"; "" for others. */
 const char *copy_kind_word(unsigned copy_kind);
-/* "Memcpy HtoD" of the same number; "Memcpy" for others. */
+/* Returns "Memcpy HtoD" for the same number; "Memcpy" for others. */
 const char *copy_kind_name(unsigned copy_kind);
 unsigned copy_kind_of_word(const char *word, size_t len); /* 0 when there is none */
 /* The subkind of a synchronisation: CUPTI's CUpti_ActivitySynchronizationType. */
@@ -88,6 +88,6 @@ enum sync_kind {
 	SYNC_CONTEXT,
 	SYNC_KIND_END,
 };
-/* Kineto's name, "Stream Sync"; "" for unknown numbers. */
+/* Returns Kineto's name, such as "Stream Sync"; "" for unknown numbers. */
 const char *sync_kind_word(unsigned sync_kind);
 unsigned sync_kind_of_word(const char *word, size_t len); /* 0 when there is none */
