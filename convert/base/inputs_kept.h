@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inputs_kept.h - which files are inputs, so that no output takes the place of one.
+ * inputs_kept.h - remembers which files are inputs, so that no output replaces one.
  *
- * Files are compared by device and inode, because one file may have many names: a link, a path
- * through another folder.  The list lives as long as the process: a page is written when its inputs
- * are closed already.  One thread.
+ * Files are compared by device and inode, because a file may have several names.  The list lasts as
+ * long as the process, because a page is written after its inputs are closed.  Only one thread may
+ * use it.
  */
 #pragma once
 
@@ -14,6 +14,6 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-/* The path of `len` bytes, copied; "-" is standard input. */
+/* Remembers a path of `len` bytes, which is copied; "-" is standard input. */
 enum status inputs_kept_note(const char *path, size_t len, struct error *err);
 bool inputs_kept_has(const struct stat *st);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* messages.h - what a tool tells while it runs: messages, how far it is, the account at the end. */
+/* messages.h - a tool's messages, its progress line and its summary of events at the end. */
 #pragma once
 
 #include "schemas/base/buf.h"
@@ -12,22 +12,21 @@
 /*
  * Lines of a tool on standard error.
  *
- * Names of files and texts of traces come from anywhere, and a terminal obeys some of them: they
- * are tamed here (utf8_tame()), so that no line has to think of it.
+ * Names of files and texts of traces are not trusted and may contain control characters for the
+ * terminal; all lines replace them here by utf8_tame().
  */
 
-/* "TOOL: text", one line. */
+/* Prints "TOOL: text" as one line. */
 void say(const char *tool, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "TOOL: passed over 3 FIFOs, ..."; nothing where there are none. */
+/* Prints "TOOL: passed over 3 FIFOs, ..." unless `count` is 0. */
 void say_passed_over(const char *tool, size_t count, const char *one, const char *several);
-/* "TOOL: file: byte 44: text"; `file` may be NULL. */
+/* Prints "TOOL: file: byte 44: text"; `file` may be NULL. */
 void say_error(const char *tool, const char *file, const struct error *err);
 
 /*
- * The line that a terminal shows while a long run goes on: how much of the input is
- * read and how fast, events, events per second, time left.  It makes texts; a tool's main.c writes
- * them, and only to a terminal.  A thread of its own makes them, so that long calls are covered
- * too.
+ * The progress line of a long run: how much of the input is read and how fast, events, events per
+ * second, time left.  This code only makes the text, and a tool's main.c writes it if standard
+ * error is a terminal.  A separate thread makes it, so that it also moves during long calls.
  */
 
 struct progress {          /* zeroed but for begin_ns: nothing was shown yet */
@@ -43,11 +42,11 @@ struct progress_now {
 };
 
 /*
- * Appends the line that replaces the one before (it begins with a carriage return), when the run
- * is older than a second and the last line older than a fifth of one.
+ * Appends the line, which begins with a carriage return to replace the previous one, if the run is
+ * older than a second and the last line older than a fifth of a second.
  */
 bool progress_line(struct progress *p, const struct progress_now *now, struct buf *out);
-/* What takes the line away again; nothing when none was shown. */
+/* Appends what removes the line, if one was shown. */
 void progress_end(struct progress *p, struct buf *out);
 
 struct progress_hooks {                                     /* both are called on the thread */
@@ -55,23 +54,24 @@ struct progress_hooks {                                     /* both are called o
 	void (*show)(void *self, const char *text);
 };
 struct progress_ticker;
-/* NULL: there is no thread or memory to be had, and the run is as good without. */
+/* Returns NULL if there is no thread or memory; the run continues without a progress line. */
 struct progress_ticker *progress_start(const struct progress_hooks *hooks, void *self);
-void progress_stop(struct progress_ticker *t); /* takes the line away; accepts NULL */
+void progress_stop(struct progress_ticker *t); /* removes the line; accepts NULL */
 
 /*
- * The account of a run: events in, events out, and why the two differ.
+ * The summary of a run: events in, events out, and why the two differ.
  */
 
 struct account { /* zeroed: nothing yet */
 	uint64_t events_in, events_out;
 	uint64_t unknown_kind; /* in the output, as far as it can hold them */
-	uint64_t left_out;     /* that the output has no place for and was not meant for */
+	uint64_t left_out;     /* events that the output is not meant to have */
 	uint64_t lost[LOSS_END];
-	uint64_t lost_all; /* without what only was left out or moved (trace_lost_total) */
+	uint64_t lost_all; /* as trace_lost_total() counts them */
 };
 
-/* What the reading of a trace found and lost; once, at its end. */
+/* Adds what reading a trace found and lost.  Call it once, at the end. */
 void account_add(struct account *a, struct trace *t);
-/* "35 events in, 35 out (21 arrows ...)"; `output` is what has no place for the left out. */
+/* Appends "35 events in, 35 out (21 arrows ...)"; `output` is the format that has no place for
+ * events. */
 void account_put(const struct account *a, const char *output, struct buf *out);

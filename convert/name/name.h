@@ -1,47 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name.h - what the name of an event says. */
+/* name.h - what the name of an event tells about it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * The C++ text of a mangled name, as the C++ runtime writes it.
+ * Demangles C++ names as the C++ runtime does.
  *
- * CUPTI gives kernels their mangled names, while PyTorch's profiler, Nsight and everything that
- * looks for "ncclDevKernel" or "at::native" know the C++ text.  Any thread may ask; a name takes
- * some milliseconds and megabytes at most, however hostile.
+ * CUPTI reports mangled names of kernels, while PyTorch's profiler, Nsight and all that looks for
+ * "ncclDevKernel" or "at::native" use the C++ text.  Any thread may call; even a hostile name takes
+ * only some milliseconds and megabytes.
  */
 
-/* To be freed by the caller; NULL: the name is not mangled, or has in it what is not read. */
+/* The caller frees the result; NULL: the name is not mangled, or uses unsupported syntax. */
 char *name_demangle(const char *name);
 
 /*
- * What an operator of a framework computes, by its name.
+ * Tells by its name what an operator of a framework computes.
  *
  * Names are those of PyTorch's dispatcher ("aten::addmm"), of libraries that register operators
  * there, of autograd's functions ("AddmmBackward0") and of torch.compile's kernels
- * ("triton_poi_fused_add_0").  Stateless; whoever asks for every event keeps the answer by name.
+ * ("triton_poi_fused_add_0").  It has no state; callers that ask for every event should keep the
+ * answer by name.
  */
 
 /* "gemm", "convolution", "attention", ... or "other"; constant, never NULL. */
 const char *operator_category(const char *name);
 
 /*
- * What a server says of a step in the annotation around it (DEFINITIONS.md 3).
+ * What a server writes about a step into the annotation around it (DEFINITIONS.md 3).
  *
- * A request whose prompt is being read is in prefill; one that generates a token a step is in
- * decode. Stateless.
+ * A request whose prompt is being read is in prefill; one that generates a token in each step is in
+ * decode.
  */
 
 enum { SERVING_UNKNOWN = UINT32_MAX };
 struct serving_step {             /* SERVING_UNKNOWN where the annotation does not say it */
 	uint32_t batch;           /* requests, or images */
-	uint32_t padded;          /* requests with those that only fill up a graph's batch */
+	uint32_t padded;          /* requests, with padding to the batch of a graph */
 	uint32_t prefill, decode; /* requests of each kind */
-	uint32_t tokens;          /* that are computed: prompts and one for each decode */
+	uint32_t tokens;          /* computed: those of prompts and one for each decode */
 };
-/* False: the name is none of a server's step. */
+/* Returns false if the name is not that of a server's step. */
 bool serving_step_of(const char *name, struct serving_step *out);
 
 /* What kernels do, by their names. */

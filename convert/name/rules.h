@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules.h - what a name means: a phase, a step, communication, a short name for people.
+ * rules.h - rules that map names to phases, steps and communication, and short names for people.
  *
  * The defaults are tables (analyze/DEFINITIONS.md 4, 2); a user's JSON file replaces the phases and
- * adds to the rest.  Rules are POSIX extended regular expressions, case ignored, first match wins;
- * one that would take regcomp() too much memory is refused.
- * Constant after load: any thread may ask.  Matching is slow; callers keep the answer per name id.
+ * adds to the rest.  Rules are POSIX extended regular expressions that ignore case; the first match
+ * wins, and one for which regcomp() would need too much memory is refused.  They are constant after
+ * loading, so any thread may ask.  Matching is slow; callers keep the answer by name id.
  *
  *	{"phases": [{"phase": "forward", "match": "^my_forward"}], "steps": ["^train_step"],
  *	 "communication": ["mynccl"]}
@@ -37,50 +37,53 @@ enum phase {
 };
 
 struct name_rules;
-/* `json` NULL: the defaults.  Errors name the rule. */
+/* If `json` is NULL, only the defaults apply.  Errors name the rule. */
 enum status name_rules_new(struct name_rules **out, const char *json, size_t len,
 			   struct error *err);
 void name_rules_free(struct name_rules *r); /* accepts NULL */
 
-/* Phases with a name, PHASE_LIST first. */
+/* Returns how many phases have a name; those of PHASE_LIST come first. */
 unsigned name_rules_phase_count(const struct name_rules *r);
 const char *name_rules_phase_name(const struct name_rules *r, unsigned phase);
 
-/* Of an annotation's name; PHASE_NONE when no rule matches. */
+/* Returns the phase of an annotation's name, or PHASE_NONE if no rule matches. */
 unsigned name_rules_phase(const struct name_rules *r, const char *name);
-/* Of a phase pushed through tacho.h: its name is a phase's own word, else the rules decide. */
+/* The same for a phase pushed through tacho.h: its name is the word of a phase, or the rules
+ * decide. */
 unsigned name_rules_pushed(const struct name_rules *r, const char *name);
-/* "ProfilerStep#12": true, *number = 12.  A match without a number gives UINT64_MAX. */
+/* For "ProfilerStep#12" this is true with *number = 12.  A match without a number gives UINT64_MAX.
+ */
 bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *number);
 /*
- * The annotations with which servers mark their steps are of several grammars, and one server may
- * write two for each step.  The grammar of a name that marks a step, from 1 on; 0: another mark.
+ * Servers mark their steps by annotations of several grammars, and one may write two for each
+ * step.  Returns the grammar of a name that marks a server's step, from 1 on; 0: another mark.
  */
 unsigned name_rules_grammar(const struct name_rules *r, const char *name);
-/* A kernel that communicates: by the names of the libraries, without a user's rules ... */
+/* Whether a kernel communicates, by the names of libraries only, ... */
 bool name_communicates(const char *kernel);
-/* ... and with them. */
+/* ... or by the user's rules too. */
 bool name_rules_communicates(const struct name_rules *r, const char *kernel);
-/* What GPU work does.  Of several classes that run at once the first one is what the GPU does: the
- * others are hidden behind it, and what is not hidden is exposed. */
+/* The classes of GPU work.  If several run at once, the GPU counts as doing the first of them and
+ * the others are hidden behind it; otherwise they are exposed. */
 enum gpu_class { CLASS_COMPUTE, CLASS_COMM, CLASS_COPY, CLASS_IDLE, CLASS_COUNT };
-/* The class of GPU work; `communicates` is what name_rules_communicates() says about its name. */
+/* Returns the class of GPU work; `communicates` is that of name_rules_communicates() for its name.
+ */
 static inline enum gpu_class event_class(const struct event *work, bool communicates)
 {
 	if (work->kind == KIND_MEMCPY || work->kind == KIND_MEMSET)
 		return CLASS_COPY;
 	return work->kind == KIND_KERNEL && communicates ? CLASS_COMM : CLASS_COMPUTE;
 }
-/* PHASE_DATA of a Python function that loads, decodes or prepares input, PHASE_CHECKPOINT of one
- * that saves the model, otherwise PHASE_NONE. */
+/* Returns PHASE_DATA for a Python function that loads, decodes or prepares input, PHASE_CHECKPOINT
+ * for one that saves the model, otherwise PHASE_NONE. */
 unsigned name_function_phase(const char *python);
-/* A range in which code is compiled: torch.compile's, Triton's and JAX's. */
+/* Whether a range compiles code, for torch.compile, Triton or JAX. */
 bool name_compiles(const char *name);
-/* A Python function with which a profiler begins or ends its own work. */
+/* Whether a profiler begins or ends its own work in this Python function. */
 bool name_is_profiler(const char *python);
-/* An op that only an autograd engine's thread runs. */
+/* Whether only threads of an autograd engine run this op. */
 bool name_rules_autograd(const struct name_rules *r, const char *op);
 
-/* A kernel's name for people, at most `width` columns (UTF-8).
- * Returns the bytes written, without the NUL; out[cap]. */
+/* Writes a kernel's name for people to out[cap], at most `width` columns (UTF-8).  Returns the
+ * length without the NUL. */
 size_t name_short(const char *kernel, size_t width, char *out, size_t cap);

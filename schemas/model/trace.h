@@ -4,7 +4,7 @@
  *
  *	names       interned texts
  *	processes   host, command, pid, rank; devices are GPUs of a process
- *	tracks      where events lie: a stream, a thread, an allocator or a counter of a process
+ *	tracks      a stream, thread, allocator or counter of a process, which has events
  *	schemas     argument schemas: const args with their values, keys of argument values
  *	descs       event descriptors: (track, name, schema, kind, subkind), interned
  *	windows     the time spans that were recorded
@@ -14,8 +14,8 @@
  * A source fills a trace while it opens.  When open() returns, all tables but the losses are
  * complete, so a sink can write its string table or preamble before the first event and does not
  * need the end of the input for it.  Ids are dense, start at 1 and never change; 0 means none.
- * Texts and rows are borrowed until trace_free().  Memory is one arena with a ceiling, and what
- * does not fit is ST_CEILING.
+ * Texts and rows are borrowed until trace_free().  All memory is one arena; beyond its ceiling
+ * calls return ST_CEILING.
  *
  * Inputs that are merged share one trace: equal names and equal schemas get one id (a schema holds
  * no track, so the ranks of a job share theirs), and a source keeps one word for each id of its
@@ -37,7 +37,7 @@ struct trace;
 struct process {
 	uint32_t host, command;         /* names; the host stands for the clock domain too */
 	uint32_t pid, rank, world_size; /* rank NO_RANK, world_size 0: unknown */
-	uint32_t schema;                /* everything else, as const args: versions, pg_config */
+	uint32_t schema;                /* all else as const args: versions, pg_config */
 };
 struct device {
 	uint32_t process, id, name; /* id: CUDA's ordinal in this process */
@@ -62,7 +62,7 @@ enum attr_type {
 	ATTR_TEXT,
 	ATTR_JSON /* verbatim, valid JSON */
 };
-/* What the table of tracks holds: a track, and how many calls of it launched GPU work. */
+/* A row of the table of tracks: a track and how many of its calls launched GPU work. */
 struct track_row {
 	struct track track;
 	uint64_t launches;
@@ -71,12 +71,12 @@ struct track_row {
 /*
  * An argument, or an attribute of a process or device.
  *
- * A key that begins with "." is no argument but a member of the event itself in the format that it
- * came from (".cat", ".tid", ".s" of Chrome JSON).  It is kept where it differs from what our
- * writer of that format would write.
+ * A key that begins with "." is not an argument but a member of the event in the input's format
+ * (".cat", ".tid", ".s" of Chrome JSON).  It is kept if our writer of that format would write
+ * another value.
  */
 struct attr {
-	uint32_t key; /* a name: the field's in records.def, or what the file called it */
+	uint32_t key; /* a name: that of the field in records.def, or the file's own */
 	uint8_t type, unit;
 	uint64_t bits; /* the value; for ATTR_TEXT and ATTR_JSON a name */
 };
@@ -86,19 +86,19 @@ struct arg_schema {
 	uint32_t const_count, arg_count;
 };
 
-/* An event descriptor: what repeats of an event.  A log refers to it by one column. */
+/* An event descriptor holds what many events share.  In a log one column refers to it. */
 struct event_desc {
 	uint32_t track, name, schema;
 	uint8_t kind, subkind;
 };
 
-/* A time span that was recorded.  Without any row the whole input is one window. */
+/* A time span that was recorded.  If there is no row, the whole input is one window. */
 struct window {
 	uint32_t process;
 	uint32_t spec;             /* name: what was asked for, as text; 0 unknown */
 	uint64_t begin_ns, end_ns; /* what was recorded; end_ns 0: never closed */
-	uint64_t own_ns;           /* time the collector took inside it, by its own account */
-	bool cut_short;            /* ended before what was asked for */
+	uint64_t own_ns;           /* time that the collector itself took, as it measured */
+	bool cut_short;            /* it ended too early */
 };
 
 /* The same instant on three clocks of one process. */
@@ -108,8 +108,8 @@ struct anchor {
 	uint64_t cupti_ns; /* 0: no CUPTI */
 };
 
-/* Why records are missing: one list for the collector, sources, filters and sinks.  The numbers are
- * on disk, append only. */
+/* The reasons why records are missing, for the collector, sources, filters and sinks.  The numbers
+ * are on disk: append only. */
 #define LOSS_LIST(X)                                                                               \
 	X(CUPTI, 1, "dropped by CUPTI")                                                            \
 	X(RING, 2, "ring full")                                                                    \
@@ -132,40 +132,40 @@ enum loss {
 };
 const char *loss_text(enum loss why); /* "damaged"; "unknown" for numbers of a newer writer */
 
-/* What an input says of itself as a whole. */
+/* What is known about an input as a whole. */
 struct provenance {
-	uint32_t format;  /* name: "Tacho log", "Kineto JSON" */
-	uint32_t sources; /* name: the files that an output is made of, each as input_identity() and
-			     a line feed */
-	bool is_whole;    /* it was closed properly */
-	bool is_synthetic;     /* made by a generator */
-	bool epoch_known;      /* times are since the Unix epoch, not since something else */
-	uint64_t events;       /* as far as open() knows; 0 unknown */
+	uint32_t format;   /* name: "Tacho log", "Kineto JSON" */
+	uint32_t sources;  /* name: the files that an output was made from, each as input_identity()
+			      and a line feed */
+	bool is_whole;     /* it was closed properly */
+	bool is_synthetic; /* made by a generator */
+	bool epoch_known;  /* times are since the Unix epoch, not since something else */
+	uint64_t events;   /* if open() knows; 0: unknown */
 	uint64_t unread_bytes; /* left after the last whole block or event */
 };
 
 /*
- * A node of the calling-context tree: what was open on a thread, from the outermost range to the
- * innermost.  Threads of a process share it; marks of steps are no nodes, so the same call path is
- * one node in all steps.
+ * A node of the calling-context tree stands for the ranges that were open on a thread, from the
+ * outermost to the innermost.  Threads of a process share the tree.  Marks of steps are no nodes,
+ * so a call path has one node in all steps.
  */
 struct path_node {
 	uint32_t parent; /* 0: the root of a process */
 	uint32_t name;   /* of a root: the process */
 	uint32_t owner;  /* trace_owner() */
 	uint8_t class;   /* enum range_class, enum path_class */
-	bool has_range;  /* an operator, annotation or phase is in it: `owner` is no function */
-	uint8_t pass;    /* enum path_pass: what the innermost mark in it says */
+	bool has_range;  /* it has an operator, annotation or phase: `owner` is no function */
+	uint8_t pass;    /* enum path_pass, by its innermost mark */
 	uint16_t depth;  /* of the root: 0 */
 };
 enum { PATHS_MAX = 1 << 18 };
 
-/* Nodes that are no ranges.  What is below the mark BACKWARD of a forward operator is what autograd
- * does for that operator, and below RECOMPUTE is the forward that activation checkpointing runs
- * again; the name of a mark is that of the range that is open around it, for trace_owner().  WORK
- * and IDLE are leaves of those who sum up by path. */
+/* These nodes are no ranges.  Below the mark BACKWARD of a forward operator is what autograd does
+ * for it, and below RECOMPUTE the forward that activation checkpointing repeats.  A mark has the
+ * name of the range around it, for trace_owner().  Code that sums by path adds the leaves WORK and
+ * IDLE. */
 enum path_class {
-	PATH_IDLE = 250, /* name: what the owner of the leaf says it is */
+	PATH_IDLE = 250, /* name: set by the owner of the leaf */
 	PATH_WORK,       /* name: of the GPU work */
 	PATH_BACKWARD,
 	PATH_RECOMPUTE,
@@ -177,8 +177,8 @@ enum path_pass { PASS_FORWARD, PASS_BACKWARD, PASS_RECOMPUTE };
 enum status trace_new(struct trace **out, size_t ceiling, struct error *err);
 void trace_free(struct trace *t); /* accepts NULL */
 
-/* Finds or adds a row: equal input gets the equal id.  0 and *err on a ceiling.  Inputs are copied.
- */
+/* These find or add a row and copy their input; equal rows get one id.  They return 0 and *err if
+ * memory or the ceiling does not suffice. */
 uint32_t trace_name(struct trace *t, const char *text, size_t len, struct error *err);
 uint32_t trace_process(struct trace *t, const struct process *p, struct error *err);
 uint32_t trace_device(struct trace *t, const struct device *d, struct error *err);
@@ -186,17 +186,17 @@ uint32_t trace_track(struct trace *t, const struct track *k, struct error *err);
 uint32_t trace_schema(struct trace *t, const struct arg_schema *s, struct error *err);
 uint32_t trace_desc(struct trace *t, const struct event_desc *s, struct error *err);
 /*
- * The node below `parent` (0: the root of `process`, which `name` is then) for a range of this name
- * and enum range_class.  Where there are PATHS_MAX nodes, new ones are "(other)" below the same
- * parent, and trace_paths_refused() counts how often.  0: no memory; what needs a path goes on
- * without.
+ * Returns the node below `parent` for a range of this name and enum range_class.  If `parent` is 0,
+ * it is the root of the process `name`.  Beyond PATHS_MAX nodes, new ones become "(other)" below
+ * the same parent and trace_paths_refused() counts them.  Returns 0 without memory; callers
+ * continue without a path.
  */
 uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned class);
-/* The mark BACKWARD or RECOMPUTE below `parent`, the node of another time or thread that it belongs
- * to.  `open`: the node where it happens, whose owner stays the owner. */
+/* Returns the mark BACKWARD or RECOMPUTE below `parent`, a node of another time or thread.  `open`
+ * is the node where it happens, whose owner becomes that of the mark. */
 uint32_t trace_path_mark(struct trace *t, uint32_t parent, uint32_t open, enum path_class class);
 uint64_t trace_paths_refused(const struct trace *t);
-/* Always added. */
+/* Always adds a row. */
 uint32_t trace_window(struct trace *t, const struct window *w, struct error *err);
 uint32_t trace_anchor(struct trace *t, const struct anchor *a, struct error *err);
 
@@ -224,10 +224,10 @@ enum trace_table {
 	TRACE_PATHS,
 	TRACE_TABLE_COUNT,
 };
-/* Rows so far: ids are 1 .. trace_count(). */
+/* Returns the number of rows; ids are 1 .. trace_count(). */
 uint32_t trace_count(const struct trace *t, enum trace_table table);
 
-/* By id; id 0 and ids out of range give an empty text or a zeroed row, never NULL. */
+/* These look up an id; 0 and ids out of range give an empty text or a zeroed row, never NULL. */
 const char *trace_text(const struct trace *t, uint32_t name, size_t *len); /* NUL-terminated */
 const void *trace_row(const struct trace *t, enum trace_table table, uint32_t id); /* no name */
 #define TRACE_GET(name, type, table)                                                               \
@@ -244,36 +244,37 @@ TRACE_GET(window, window, TRACE_WINDOWS)
 TRACE_GET(anchor, anchor, TRACE_ANCHORS)
 TRACE_GET(path, path_node, TRACE_PATHS)
 #undef TRACE_GET
-/* The name of the range that owns what happens at a node: the innermost operator, annotation or
- * phase, or without one the innermost Python function; 0: none. */
+/* Returns the name of the range that owns what happens at a node: the innermost operator,
+ * annotation or phase, otherwise the innermost Python function; 0: none. */
 static inline uint32_t trace_owner(const struct trace *t, uint32_t path)
 {
 	return trace_get_path(t, path)->owner;
 }
 uint64_t trace_launches(const struct trace *t, uint32_t track);
-/* The row of (process, CUDA's ordinal), or 0. */
+/* Returns the device with this process and ordinal of CUDA, or 0. */
 uint32_t trace_find_device(const struct trace *t, uint32_t process, uint32_t id);
-/* A name that is there already, or 0: for tables of common names. */
+/* Returns a name only if it was added before, otherwise 0, for tables of common names. */
 uint32_t trace_find_name(const struct trace *t, const char *text, size_t len);
-/* The const arg `key` of an argument schema, or NULL. */
+/* Returns the const arg `key` of an argument schema, or NULL. */
 const struct attr *trace_find_attr(const struct trace *t, uint32_t schema, const char *key);
-/* The same where it is a text or JSON; NULL: it is not. */
+/* Returns its text if it is a text or JSON, otherwise NULL. */
 const char *trace_attr_text(const struct trace *t, uint32_t schema, const char *key);
-/* The same where it is a whole number; 0: it is not. */
+/* Returns its number if it is a whole number, otherwise 0. */
 uint64_t trace_attr_number(const struct trace *t, uint32_t schema, const char *key);
 
-/* Counts missing records; process 0: of the input as a whole. */
+/* Counts missing records of a process; 0: of the input as a whole. */
 void trace_lose(struct trace *t, uint32_t process, enum loss why, uint64_t count);
-/* A time span in which records of any process are missing, where the input says it.  Only so many
- * are kept; further ones make the last span longer. */
+/* A time span in which records are missing, according to the input.  Their number is bounded;
+ * further ones extend the last span. */
 struct lost_span {
 	uint64_t begin_ns, end_ns;
 };
 void trace_lose_between(struct trace *t, uint64_t begin_ns, uint64_t end_ns);
 size_t trace_lost_spans(const struct trace *t, const struct lost_span **out);
-/* Sum over all processes when `process` is 0. */
+/* Returns the sum over all processes if `process` is 0. */
 uint64_t trace_lost(const struct trace *t, uint32_t process, enum loss why);
-/* All reasons but DERIVED, CUT_OUT, ORDER and UNREAD, which lose nothing that was asked for. */
+/* Sums all reasons except DERIVED, CUT_OUT, ORDER and UNREAD, which lose nothing that the user
+ * wants. */
 uint64_t trace_lost_total(const struct trace *t, uint32_t process);
 
 struct provenance *trace_provenance(struct trace *t); /* the caller may write; never NULL */

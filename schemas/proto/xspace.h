@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xspace.h - field numbers of an XSpace for who reads or writes it event by event
- * (schemas/base/pb.h), and the names that its readers look for.  Constant data.
+ * xspace.h - field numbers of an XSpace, for code that reads or writes single events by
+ * schemas/base/pb.h, and the names that its readers look for.
  *
  * schemas/proto/xspace.proto has the same for protobuf-c; a test compares the two.
  */
@@ -53,37 +53,36 @@ enum { STAT_META_ID = 1, STAT_META_NAME = 2 };
 #define XPLANE_HOST   "/host:CPU"
 #define XPLANE_GPU    "/device:GPU:"
 #define XPLANE_CUSTOM "/device:CUSTOM:"
-/* Our own line for events on streams that are no GPU work; " of GPU N" follows. */
+/* Our line for events on streams that are not GPU work; " of GPU N" follows. */
 #define XPLANE_WAITS       XPLANE_CUSTOM "Waits and annotations"
 #define XPLANE_ENVIRONMENT "Task Environment"
 #define XPLANE_METADATA    "/host:metadata"
 
 /* A program of XLA in that plane: the bytes of this stat of an event's name.  In our tables it is
- * an attribute of the process, whose key goes on with the number of the program, a dot and its
- * name. */
+ * an attribute of the process; the number of the program, a dot and its name follow in the key. */
 #define XSTAT_PROGRAM      "Hlo Proto"
 #define XSPACE_PROGRAM_KEY ".hlo."
-/* Stats of the environment: who traced has the one, and we write the other as well. */
+/* Stats of the environment: tracers write the first, and we also write the second. */
 #define XSTAT_PROFILE_START "profile_start_time"
 #define XSTAT_CONVERTED_BY  "converted_by"
 
-/* Lines that a viewer derives have ids from here on, as XProf stores them: 0xdeadbeef as an int. */
+/* Lines that viewers derive have ids from here on, as XProf stores them: 0xdeadbeef as an int. */
 #define XLINE_DERIVED_FIRST (-559038737)
 #define XLINE_DERIVED_COUNT 4096
 #define XLINE_COUNTERS      "_counters_"
-/* Our own line of a GPU's waits for the next batch, which stand there as copies. */
+/* Our line for a GPU's waits for the next batch, which are copied to it. */
 #define XLINE_INPUT "Waiting for input"
-/* Lines of a TPU whose events are its work. */
+/* The lines of a TPU that have its work. */
 #define XLINE_OPS       "XLA Ops"
 #define XLINE_ASYNC_OPS "Async XLA Ops"
-/* Suffix of a stat whose name would be taken for a member of one of our events. */
+/* Suffix of a stat whose name would look like a member of one of our events. */
 #define XSPACE_KEY_SUFFIX "_stat"
 
-/* Our own stats of a name: the class of a range, the kind of what XProf has no word for. */
+/* Our stats of a name: the class of a range, and the kind if XProf has no word for it. */
 #define XSTAT_CLASS_NAME "range_class"
 #define XSTAT_KIND_NAME  "event_kind"
 
-/* A key of a device in our tables, and the plane's stat with the same meaning. */
+/* Each row is a key of a device in our tables and the stat of a plane with the same meaning. */
 /* clang-format off */
 #define XSPACE_DEVICE_LIST(X)                  \
 	X("totalGlobalMem", "memory_size")     \
