@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accumulate.h - all reports of a run over one input: pull, sweep, accumulate, in one pass.
+ * accumulate.h - runs all reports over one input in one pass: read, sweep, accumulate.
  *
- * One thread.  What it makes is a set of tables, complete up to where the input could be read.
+ * It runs on the caller's thread.  The tables are complete up to where the input could be read.
  */
 #pragma once
 
@@ -24,12 +24,13 @@ struct acc_request {
 	void *progress_self;
 };
 
-/* Everything that `reports` fill; ends with NULL, freed with free().  NULL without memory. */
+/* The tables that `reports` fill; ends with NULL; free it with free().  NULL: out of memory. */
 const struct table_type **acc_tables(const struct report_type *const *reports);
 
 /*
- * `p` is open and stays the caller's.  A fault of the source is returned after what came before it
- * is in `into`; *source_failed is false for all other faults, after which `into` is not to be used.
+ * `p` is open, and the caller closes it.  An error of the source is returned after all events
+ * before it are in `into`.  After any other error *source_failed is false, and `into` must not be
+ * used.
  */
 enum status acc_run(struct tables *into, struct trace *trace, const struct pipeline *p,
 		    const struct acc_request *how, bool *source_failed, struct error *err);

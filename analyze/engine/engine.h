@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine.h - a run of reports: inputs side by side on the cores, their tables merged by key.
+ * engine.h - runs reports: reads inputs in parallel and merges their tables by key.
  *
  * The same inputs give the same tables at any number of threads.  An input that cannot be read
- * does not end the run: what was readable of it is in the tables, why it ended in its outcome.
+ * does not end the run: its readable part is in the tables, and its outcome says why it ended.
  */
 #pragma once
 
@@ -30,18 +30,18 @@ struct engine_request {
 	void (*show)(const char *text);
 };
 /*
- * Before reports finish; released with engine_result_release(), also after an error.  ST_OK even if
- * no input could be read.  The paths are borrowed no longer than the call.
+ * Reads all inputs, without finish() of the reports.  Release *out with engine_result_release(),
+ * also after an error.  ST_OK even if no input could be read.  Paths are borrowed for the call.
  */
 enum status engine_accumulate(struct engine_result *out, const struct engine_request *how,
 			      struct error *err);
-/* Whether what is left of the inputs may be nothing by mistake. */
+/* Whether a filter is set that can remove all events, which is then reported as an error. */
 bool engine_is_filtered(const struct filter *filter);
 
 /*
- * `outcomes` holds `count` of them.  ST_OK even if inputs failed, unless none could be read: then
- * *out is NULL and the status that of the first.  Two inputs of the same rank at the same time
- * are an error that names both.
+ * Fills `outcomes`, one for each input.  ST_OK even if inputs failed.  If none could be read, *out
+ * is NULL and the status is that of the first.  Two inputs with the same rank at the same time are
+ * an error that names both.
  */
 enum status engine_run(struct tables **out, const struct engine_request *how,
 		       struct engine_outcome *outcomes, struct error *err);

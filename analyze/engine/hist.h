@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hist.h - lengths of many events in little memory, for quantiles that merge.
+ * hist.h - histogram of durations in bounded memory, whose quantiles can be merged.
  *
  * Up to HIST_EXACT values are kept as they are and their quantiles are exact.  From there on they
  * are counted in buckets of equal width within each power of two, HIST_PER_OCTAVE to one, so a
@@ -23,7 +23,7 @@ enum status hist_merge(struct hist *into, const struct hist *from, struct error 
 
 /* For partial results: equal contents give equal bytes, whatever their history. */
 void hist_encode(const struct hist *h, struct buf *out);
-/* Into one that is empty; bytes that no histogram has are ST_FORMAT. */
+/* Reads into an empty histogram; ST_FORMAT: the bytes are no encoded histogram. */
 enum status hist_decode(struct hist *h, struct bytes *in, struct error *err);
 size_t hist_bytes(const struct hist *h); /* memory that it takes */
 
@@ -31,5 +31,5 @@ size_t hist_bytes(const struct hist *h); /* memory that it takes */
 uint64_t hist_count(const struct hist *h);
 /* The value at `rank`, 0 the least, count - 1 the greatest; 0 when there is none. */
 uint64_t hist_at(const struct hist *h, uint64_t rank);
-/* Of an even count: the mean of the middle two, rounded down. */
+/* The median; for an even count the mean of the middle two, rounded down. */
 uint64_t hist_median(const struct hist *h);

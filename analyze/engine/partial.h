@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * partial.h - the result of some inputs as a file, for jobs whose ranks are read in many
- * places: tacho-analyze --partial writes it, --merge reads any number of them.
+ * partial.h - the result of some inputs as a file, for jobs whose ranks are analyzed on several
+ * machines: tacho-analyze --partial writes it, --merge reads any number of them.
  *
  *	"TACHOPRT"  u32 version  u32 CRC-32C of the body  u64 its length
  *	and the body, all little-endian:
@@ -27,8 +27,9 @@ enum { PARTIAL_VERSION = 2, PARTIAL_HEADER_BYTES = 24 };
 enum status engine_partial_put(const struct engine_result *r, const char *settings, struct buf *out,
 			       struct error *err);
 /*
- * Merged into `r`, which engine_result_init() made.  *settings NULL: set to those found, a text of
- * the tables; else others are an error.  After an error `r` can only be released.
+ * Merges a partial result into `r`, which engine_result_init() made.  If *settings is NULL it is
+ * set to those of the file (owned by the tables); otherwise different settings are an error.  After
+ * an error `r` can only be released.
  */
 enum status engine_partial_take(struct engine_result *r, const void *bytes, size_t len,
 				size_t ceiling, const char **settings, struct error *err);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h - reports: an accumulator for one input, then a finish over all.
+ * report.h - a report accumulates each input by itself, and then finishes over all of them.
  *
  *	input 0 -> pump -> sweep -> accumulator \
  *	input 1 -> pump -> sweep -> accumulator  > tables, merged by key -> finish -> format
  *	input n -> pump -> sweep -> accumulator /
  *
- * Inputs (ranks, windows of a rank) are accumulated one by one, on as many cores as there are, and
- * never merged as streams: idle time between two windows does not exist, clocks of hosts are not
- * needed, and a thousand ranks cost a thousand times one.
+ * Inputs (ranks, windows of a rank) are accumulated independently, in parallel, and their events
+ * are never merged.  So there is no idle time between two windows, the clocks of hosts need not
+ * agree, and a thousand ranks cost a thousand times as much as one.
  *
  * All reports of a run share one pass, one sweep and one link stage; none includes another.  A
- * report keeps what fits a ceiling, and says in its notes what it left out.
+ * report keeps what fits into a memory ceiling, and its notes state what it left out.
  *
  * To add a report: write report/NAME.c that exports `const struct report_type report_NAME` and add
  * X(NAME) to report_list.h; copies.c is the shortest of those that are there, and CONTRIBUTING.md
@@ -25,7 +25,7 @@
 #include "analyze/engine/table.h"
 #include "convert/stage/pump.h"
 
-/* Of steps and of memory over time; only a page shows them. */
+/* Pictures of steps and of memory over time, which only pages show. */
 enum pictures {
 	PICTURES_NONE,
 	PICTURES_CELLS, /* a letter for each part of a step */
@@ -55,8 +55,8 @@ struct accumulator { /* one report over one input; one thread */
 	void *state;           /* type->state_size bytes, zeroed; freed by the engine */
 };
 
-/* Rows of a table by the names of events, of the process that was asked for last: names repeat a
- * million times, processes hardly change. */
+/* A cache from an event's name to its row, for the process used last: names repeat a million
+ * times, processes hardly change. */
 struct name_rows {
 	union value **rows;
 	size_t cap;
@@ -64,8 +64,8 @@ struct name_rows {
 };
 
 /*
- * The events of a batch by what reports want, so that an accumulator walks only what it counts. The
- * engine sorts each batch once, in order.  To add a list: a row here and its case in
+ * The events of a batch by kind, so that an accumulator visits only those that it counts.  The
+ * engine sorts each batch once and keeps its order.  To add a list: a row here and its case in
  * engine/accumulate.c.
  */
 enum batch_list {
@@ -83,7 +83,7 @@ struct batch_events {
 	size_t count;
 };
 
-/* One batch, after the sweep and the list of steps have taken it. */
+/* One batch, which the sweep and the list of steps have already processed. */
 struct sorted_batch {
 	const struct batch *in; /* intervals and marks are clipped to the filter's bounds */
 	struct batch_events by[BATCH_LISTS];
@@ -103,13 +103,13 @@ struct report_type {
 	const size_t *owned; /* of its state: arrays that the engine frees, as OWNED() lists them */
 	bool needs_owners;   /* of idle gaps: ranges and Python frames */
 
-	/* Members of the accumulator; each is optional (NULL: not interested). */
+	/* Called for each input, on its thread; each may be NULL. */
 	enum status (*begin)(struct accumulator *f, struct error *err);
 	enum status (*put)(struct accumulator *f, const struct sorted_batch *w, struct error *err);
 	enum status (*end)(struct accumulator *f, struct error *err);
 	void (*release)(struct accumulator *f); /* what else state holds; also after a fault */
 
-	/* Once, over all inputs: fills DERIVED columns. */
+	/* Called once, after all inputs are merged: fills DERIVED columns. */
 	enum status (*finish)(struct tables *all, struct error *err);
 };
 
@@ -158,50 +158,50 @@ static inline bool acc_wants(const struct accumulator *f, uint32_t process)
 	return !f->filter || !f->filter->has_ranks ||
 	       filter_wants_rank(f->filter, trace_get_process(f->trace, process)->rank);
 }
-/* The process of a track, for those who ask for each event. */
+/* The process of a track; cheap enough to call for each event. */
 static inline uint32_t acc_process(const struct accumulator *f, uint32_t track)
 {
 	return f->process_of[track < f->track_end ? track : 0];
 }
-/* Fills keys[0 .. RANK_KEYS). */
+/* Fills keys[0 .. RANK_KEYS) for this process. */
 void acc_rank(const struct accumulator *f, uint32_t process, union value *keys);
 /* The row of `table` with the keys of this process and, from keys[RANK_KEYS] on, its own. */
 enum status acc_row(struct accumulator *f, const char *table, uint32_t process, union value *keys,
 		    union value **row, struct error *err);
-/* The same of a table in which an input may have TABLE_NAMES rows; keys[name] of more becomes
+/* The same for a table that is limited to TABLE_NAMES rows per input; beyond, keys[name] becomes
  * TABLE_OTHER. */
 enum status acc_bounded_row(struct accumulator *f, const char *table, uint32_t process,
 			    union value *keys, size_t name, union value **row, struct error *err);
 /* The same for a GPU, whose device is the first of the table's own keys. */
 enum status acc_gpu_row(struct accumulator *f, const char *table, size_t gpu, union value *keys,
 			union value **row, struct error *err);
-/* The place for the row of an event's name; what is there is NULL until it is filled. */
+/* Where `r` caches the row of an event's name; *place is NULL until the caller sets it. */
 enum status acc_name_row(struct accumulator *f, struct name_rows *r, const struct event *e,
 			 union value ***place, struct error *err);
-/* `text` held by the tables, into a cell. */
+/* Copies `text` into the tables and stores it in a cell. */
 enum status acc_text(struct accumulator *f, const char *table, union value *cell, const char *text,
 		     struct error *err);
 
-/* "data", "host:forward". */
+/* Writes the name of a cause, such as "data" or "host:forward". */
 void cause_text(const struct accumulator *f, enum cause cause, unsigned phase, char *out,
 		size_t cap);
 
-/* An array with a place for each GPU of the sweep so far: `items` is the address of its pointer,
- * new ones are zeroed. */
+/* Grows an array to one item for each GPU seen so far; `items` is the address of its pointer.  New
+ * items are zeroed. */
 enum status acc_gpus(const struct accumulator *f, void *items, size_t *count, size_t size,
 		     struct error *err);
 
-/* Into a cell of which the greatest is kept. */
+/* Raises a MAX cell to `value` if that is greater. */
 static inline void cell_raise(union value *most, uint64_t value)
 {
 	if (value > most->u64)
 		most->u64 = value;
 }
 
-/* 100 * part / whole, 0 when the whole is nothing. */
+/* 100 * part / whole; 0 if whole is 0. */
 double percent_of(uint64_t part, uint64_t whole);
 /*
- * For finish(): what each row has in column `part` as a percentage of all rows that agree with it
- * in the first `keys` columns, into column `share`.
+ * For finish(): sets column `share` of each row to its `part` as a percentage of the sum over the
+ * rows with the same first `keys` columns.
  */
 void finish_shares(struct tables *all, const char *table, size_t keys, size_t part, size_t share);

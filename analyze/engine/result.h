@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * result.h - what was accumulated of some inputs, before any report finishes: the tables, what
- * became of each input, and which windows of which ranks it held.
+ * result.h - what was accumulated from some inputs, before any report finishes: the tables, the
+ * outcome of each input, and which windows of which ranks it holds.
  *
  * Results of disjoint inputs merge in any grouping and order to the same tables, and so finish to
- * the same bytes as one run over all of them.  Not thread-safe; the engine has a lock.
+ * the same bytes as one run over all of them.  Not thread-safe: the engine locks around it.
  */
 #pragma once
 
@@ -40,24 +40,24 @@ struct engine_result {                                         /* zeroed: nothin
 	size_t window_count, window_cap;
 };
 
-/* Empty tables of what was asked for. */
+/* Makes empty tables for the reports of `asked` and those that they need. */
 enum status engine_result_init(struct engine_result *r, const struct report_type *const *asked,
 			       size_t ceiling, struct error *err);
 void engine_result_release(struct engine_result *r); /* also one that is zeroed */
 
 enum status engine_result_input(struct engine_result *r, const char *path,
 				const struct engine_outcome *outcome, struct error *err);
-/* Windows of an input that will stand at place `input`; its host is copied. */
+/* Adds a window of the input with index `input`; the host's name is copied. */
 enum status engine_result_window(struct engine_result *r, const struct engine_window *window,
 				 struct error *err);
-/* The windows that the tables of one input name. */
+/* Adds the windows in the tables of one input. */
 enum status engine_result_windows(struct engine_result *r, struct tables *from, size_t input,
 				  struct error *err);
-/* Both of the same reports. */
+/* Merges `from` into `into`; both must have the same reports. */
 enum status engine_result_merge(struct engine_result *into, struct engine_result *from,
 				struct error *err);
 /*
- * Fills what is derived.  Nothing readable, two inputs of one rank at the same time (both named),
- * and nothing that a filter left are errors.
+ * Calls finish() of all reports.  It is an error if nothing could be read, if a filter left
+ * nothing, or if two inputs have one rank at the same time (the error names both).
  */
 enum status engine_result_finish(struct engine_result *r, bool is_filtered, struct error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runs.h - which inputs of a folder are of the same run of a job.
+ * runs.h - which inputs of a folder belong to the same run of a job.
  *
  * Inputs of one run have the same run id, an attribute `run_id` of their processes, or none.  Among
  * inputs of one id, and among those of none, a new run begins in the order of their first instants
@@ -26,10 +26,10 @@ struct runs {
 	uint32_t *of_input; /* number of each input's run; NO_RUN: nothing of it could be read */
 };
 
-/* Of a result before it is finished; released also after an error. */
+/* Call it before the result is finished; release *out also after an error. */
 enum status runs_find(struct runs *out, const struct engine_result *r, struct error *err);
 void runs_release(struct runs *r);
-/* Adds rows of the table `runs`; `number` is the one that the other tables are of. */
-/* The table: shown only where there are several. */
+/* Shown only if there are several runs. */
 extern const struct table_type table_runs;
+/* Adds rows to the table `runs`; `number` is the run that all other tables describe. */
 enum status runs_put(const struct runs *r, size_t number, struct tables *tables, struct error *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h - figures as keyed rows: what an accumulator makes, what partials merge, what formats
- * print.
+ * table.h - figures as rows with keys: accumulators fill them, partial results merge them, formats
+ * print them.
  *
- * One row of a column table says everything about a column: its key in JSON and csv, its unit,
- * how two partial results combine, percent of what, and the sentence of --explain.  So text, csv
- * and json need no code per report.
+ * One `struct column` describes a column completely: its key in JSON and csv, its unit, how two
+ * partial results combine, what a percentage is of, and the sentence of --explain.  So text, csv
+ * and json need no code for each report.
  *
  * Partial results: rows come out in key order (text keys by bytes), and combining is SUM, MIN,
  * MAX or a histogram's addition - integers, commutative, associative.  Any number of threads, in
@@ -135,60 +135,60 @@ const struct table_type *table_type(const struct table *t);
 size_t table_keys(const struct table_type *type);             /* how many of its columns are keys */
 size_t table_columns(const struct table_type *type);          /* all of them */
 size_t table_column(const struct table *t, const char *name); /* its place in a row */
-/* Whether a cell of this column may hold no text: others have one in each row once reports
- * finished. */
+/* Whether a text of this column may be NULL; other columns have a text in each row once reports
+ * have finished. */
 bool column_may_be_null(const struct table_type *type, const struct column *column);
-/* Rows; none where `t` is NULL: a run without the report that makes the table has none. */
+/* The number of rows; 0 if `t` is NULL, as in a run without the report that makes the table. */
 size_t table_count(const struct table *t);
 
-/* The row with these keys, made with neutral values if new.  It stays where it is. */
+/* The row with these keys; a new one has neutral values.  The pointer stays valid. */
 enum status table_row(struct table *t, const union value *keys, union value **row,
 		      struct error *err);
 /*
- * Before a row with these keys is merged: whether it is among the type's `rows_most`, for which the
- * last row may go.  Whatever the order in which rows come, the same are kept, until the texts of
- * rows that went take TABLE_GONE_MOST bytes; from then on only known rows are accepted.
+ * Call it before a row with these keys is merged: whether it is among the first `rows_most`, for
+ * which the last row may be removed.  The same rows are kept in whatever order they come, until the
+ * texts of removed rows take TABLE_GONE_MOST bytes; then only rows that exist are accepted.
  */
 enum { TABLE_GONE_MOST = 32 << 20 };
 enum status table_accepts(struct table *t, const union value *keys, bool *is_accepted,
 			  struct error *err);
-/* Of a table in which an input may have TABLE_NAMES rows: whether there is one with these keys, or
- * room for it.  What has none belongs to the row of TABLE_OTHER. */
+/* For a table that is limited to TABLE_NAMES rows per input: whether a row with these keys exists
+ * or fits.  What does not fit belongs to the row TABLE_OTHER. */
 enum { TABLE_NAMES = 1 << 14 };
 #define TABLE_OTHER "(other)"
 enum status table_takes(struct table *t, const union value *keys, bool *takes, struct error *err);
-/* The row with these keys, for finish(): ST_FORMAT where it is not there, as damage may have it. */
+/* For finish(): the row with these keys; ST_FORMAT: a damaged partial result lacks it. */
 enum status table_have(struct table *t, const union value *keys, union value **row,
 		       struct error *err);
 /* A copy of `text` that lives as long as the tables, to be stored in a row; NULL on a ceiling. */
 const char *table_text(struct table *t, const char *text, struct error *err);
-/* A histogram to be stored in a row; freed with the tables.  NULL without memory. */
+/* A histogram to be stored in a row; freed with the tables.  NULL: out of memory. */
 struct hist *table_hist(struct table *t, struct error *err);
 
 /* Row `index` in key order, until the next table_row(); NULL past the end, and where `t` is NULL.
  */
 union value *table_at(struct table *t, size_t index);
-/* Past the last of the rows from `first` on that agree with it in the first `keys` columns. */
+/* The index after the last row from `first` on that has the same first `keys` columns. */
 size_t table_group_end(struct table *t, size_t first, size_t keys);
 /*
- * Rows in the order in which they are printed: below one parent by type->by or type->since.  `rows`
- * holds table_count() of them.
+ * Fills `rows`, which has room for table_count() of them, in the order in which they are printed:
+ * below one parent by type->by or type->since.
  */
 void table_printed(struct table *t, union value **rows);
 
 /*
- * Over all rows of a table, nothing where it was not asked for: the sum of a column of CELL_U64
- * without what is null, UINT64_MAX where it is more than that; whether a column is 1 somewhere.
+ * The sum of a CELL_U64 column without nulls (at most UINT64_MAX), and whether a column is 1 in any
+ * row; 0 and false for a table that was not requested.
  */
 uint64_t tables_sum(struct tables *all, const char *table, const char *column);
 bool tables_any(struct tables *all, const char *table, const char *column);
 
-/* `v` combined into a column of `row`; what a text or a histogram holds is copied. */
+/* Combines `v` into a column of `row`; texts and histograms are copied. */
 enum status table_combine(struct table *t, union value *row, size_t column, union value v,
 			  struct error *err);
-/* Its rows are forgotten. */
+/* Removes all rows. */
 void table_clear(struct table *t);
 
-/* Both of the same type, or types.  DERIVED columns of `into` are left as they are. */
+/* Both must have the same type or types.  DERIVED columns of `into` are left unchanged. */
 enum status table_merge(struct table *into, struct table *from, struct error *err);
 enum status tables_merge(struct tables *into, struct tables *from, struct error *err);

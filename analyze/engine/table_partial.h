@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table_partial.h - tables as bytes, before anything derived of them is computed.
+ * table_partial.h - the encoding of tables in a partial result.
  *
  *	tables: varint count, then each
  *	  name: text; varint columns, then each { name: text, u8 cell, u8 combine }; varint rows,
@@ -11,12 +11,11 @@
  *	text: varint 0: none; 1: varint length, bytes; n: the text that was number n - 2, from 0, of
  *	  those written out before
  *
- * DERIVED columns are not written, and no rows of tables that finish() makes.  A reader knows
- *tables and columns by name, in any order; what it does not know it passes over, what it lacks is
- *an error, and so is a text that is none where table.h does not allow it.  Any bytes are safe to
- *read.
+ * DERIVED columns and rows that finish() makes are not written.  A reader finds tables and columns
+ * by name, in any order, and skips unknown ones.  A missing one is an error, and so is a missing
+ * text where table.h requires one.  Any bytes are safe to read.
  *
- * One thread.
+ * Not thread-safe.
  */
 #pragma once
 
@@ -27,14 +26,14 @@
 
 struct partial_writer { /* zeroed but `out`: nothing written yet */
 	struct buf *out;
-	const char **texts; /* borrowed from who gives them */
+	const char **texts; /* borrowed from the caller */
 	size_t count, cap;
 	struct hash_index index; /* of texts */
-	enum status status;      /* sticks: no memory */
+	enum status status;      /* the first error, which is kept: out of memory */
 };
 void partial_put_text(struct partial_writer *w, const char *text);
 void partial_put_tables(struct partial_writer *w, const struct tables *tables);
-/* What it holds; the buffer stays. */
+/* Frees all but the buffer, and returns `status`. */
 enum status partial_writer_release(struct partial_writer *w, struct error *err);
 
 struct partial_text {
@@ -50,8 +49,8 @@ struct partial_reader { /* zeroed but `in`, `tables`, `ceiling` */
 	struct partial_text *texts;
 	size_t count, cap;
 };
-/* *text may be NULL afterwards: none was written. */
+/* *text is NULL if no text was written. */
 enum status partial_take_text(struct partial_reader *r, const char **text, struct error *err);
-/* Combined with what is there; every table of r->tables has to come. */
+/* Combines rows with those that exist; it is an error if a table of r->tables is missing. */
 enum status partial_take_tables(struct partial_reader *r, struct error *err);
 void partial_reader_release(struct partial_reader *r);

@@ -2,9 +2,9 @@
 /*
  * rule.h - what to change first: rules over the figures of a run.
  *
- * A rule looks at facts - means per step and GPU, over all ranks - and, if it applies, says in a
- * sentence what it saw and bounds from above what the change could save.  Savings overlap: they
- * do not add up.  Thresholds are shares of a step.
+ * A rule reads facts: means per step and GPU over all ranks.  If it applies, it describes in a
+ * sentence what it found, and gives an upper bound for what the change can save.  Savings overlap,
+ * so they do not add up.  Thresholds are shares of a step.
  *
  * To add a rule: a row in the table of gpu.c (what GPUs do), host.c (what the host does), ranks.c
  * (memory, steps, ranks) or health.c (clocks and links), with the family of the verdict that it
@@ -18,8 +18,8 @@
 
 #define BATCHED_WORK "batched" /* beside those: a row of what aten::bmm launched of them */
 
-/* What a run is bound by: its first finding is of the family that wins.  NONE has no time of a step
- * that a change would save. */
+/* What a run is bound by; its first finding belongs to the family of the verdict.  NONE: time that
+ * no change would save. */
 /* clang-format off */
 #define FAMILY_LIST(X)                                                                             \
 	X(NONE, "none") X(INPUT, "INPUT") X(HOST, "HOST") X(SYNC, "SYNC") X(COMPILE, "COMPILE")    \
@@ -33,7 +33,7 @@ enum family {
 };
 const char *family_word(enum family family);
 
-/* What a job uses already, by names in its input; offload by where its copies are launched. */
+/* What a job uses already, by names in its input; OFFLOAD by where copies are launched. */
 /* clang-format off */
 #define TRAIT_LIST(X)                                                                              \
 	X(GRAPHS, "graphs") X(CAPTURE, "capture") X(COMPILED, "compiled") X(FSDP, "fsdp")          \
@@ -48,7 +48,7 @@ enum trait {
 };
 extern const struct table_type table_traits;
 enum status traits_end(struct accumulator *f, bool offloads, struct error *err);
-/* Which program made the first input: whose options to name. */
+/* The program that recorded the first input; advice names its options. */
 enum recorder {
 	RECORDER_OTHER,
 	RECORDER_TACHO,
@@ -95,26 +95,25 @@ struct gap_query {
 	const char *kind;  /* "plain"; "zero": of filling gradients; "search": of DDP's for unused
 			    * parameters; "long": a launch or allocation over 1 ms */
 };
-/* Once, before any is asked for; `gaps` is the caller's to free, also after an error. */
+/* Call it once, before any of the next.  The caller frees `gaps`, also after an error. */
 enum status facts_gaps_take(struct facts *f, struct error *err);
-/* Time that is not busy, and in how many idle segments. */
+/* Time that is not busy, and the number of its idle segments. */
 struct amount facts_gaps(const struct facts *f, struct gap_query which);
-/* Of the cause; all of it. */
+/* All time of this cause, in ns per step and GPU. */
 double facts_cause(const struct facts *f, const char *cause);
 /* A sum over all ranks as a mean per step and GPU. */
 double facts_per_gpu(const struct facts *f, double sum);
-/* Inside of marked steps; without marks, without a lead or tail that is a finding of its own. */
+/* Idle time inside marked steps; without marks, all but a lead or tail with its own finding. */
 struct amount facts_wait(const struct facts *f, struct gap_query which);
-/* Of "launch" or "dispatch": without what belongs to the rules of the optimizer, of unused
- * parameters and of long launches. */
+/* Time of "launch" or "dispatch" that does not belong to the rules of the optimizer, of unused
+ * parameters or of long launches. */
 double facts_issued(const struct facts *f, const char *cause);
-/* Likewise facts_wait() of host:NAME where NAME is the user's own annotation; the longest. */
+/* The same for host:NAME where NAME is an annotation of the user's; *longest is the longest. */
 double facts_own(const struct facts *f, const char **longest);
-/* ns of a step that collectives of the host are open beside no operator, of the rank that has
- * least, as the others wait in them for that one; *all_ns: that they are open.  0: there are none.
- */
+/* Time per step in which collectives of the host are open and no operator is, in ns; *all_ns: in
+ * which they are open.  It is that of the rank with least, for which the others wait.  0: none. */
 double facts_host_comm(const struct facts *f, double *all_ns);
-/* The owner with most of a cause: its range, call and thread; "" where there is none. */
+/* The owner with most time of a cause: its range, call and thread; "" if it has none. */
 struct facts_owner {
 	const char *range, *python, *call, *thread;
 	double ns, count;
@@ -124,32 +123,32 @@ struct facts_owner facts_owner(const struct facts *f, const char *cause);
 enum { OWNER_TEXT = 120, OWNER_BRIEF_NAME = 20, OWNER_BRIEF = 32 };
 const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT]);
 const char *owner_brief(const struct facts_owner *o, char out[OWNER_BRIEF]);
-/* Whether one of these words, which end with NULL, is in its range, call or frame. */
+/* Whether its range, call or frame contains one of `words`, which end with NULL. */
 bool owner_has(const struct facts_owner *o, const char *const *words);
-/* Kernels of a kind launched in `phase`, NULL: in any. */
+/* Kernels of a kind that were launched in `phase`; NULL: in any phase. */
 struct amount facts_work(const struct facts *f, enum work work, const char *phase);
-/* All kernels. */
+/* Kernels of all kinds; `phase` as above. */
 struct amount facts_kernels(const struct facts *f, const char *phase);
-/* The kernel name with most time, communication aside; "" where there is none. */
+/* The kernel name with most time, without communication; "" if there is none. */
 struct facts_kernel {
 	const char *name, *short_name; /* the latter as tables show it */
 	struct amount amount;
 };
 struct facts_kernel facts_top_kernel(const struct facts *f);
-/* Copies of a direction ("HtoD"), from or to a kind of memory (NULL: any); ns is exposed time. */
+/* Copies of a direction ("HtoD") from or to a kind of memory (NULL: any); `ns` is exposed time. */
 struct amount facts_copies(const struct facts *f, const char *direction, const char *memory);
-/* Matrix products of batches: of those of facts_work() that aten::bmm launched. */
+/* Batched matrix products: those of facts_work() that aten::bmm launched. */
 struct amount facts_batched(const struct facts *f);
-/* The operation with most exposed communication: "all_to_all"; "" where none is known. */
+/* The operation with most exposed communication, such as "all_to_all"; "" if none is known. */
 const char *facts_operation(const struct facts *f, double *exposed_ns);
 bool facts_has(const struct facts *f, enum trait trait);
 enum recorder facts_recorder(const struct facts *f);
-/* The step thread's time in a phase, and not busy time of GPUs meanwhile. */
+/* The step thread's time in a phase, and time of GPUs that is not busy meanwhile. */
 double facts_wall(const struct facts *f, const char *phase);
-/* Whether the first GPU's name has one of these words, which end with NULL. */
+/* Whether the first GPU's name contains one of `words`, which end with NULL. */
 bool facts_gpu_is(const struct facts *f, const char *const *words);
 
-/* The same kernels on every rank, equally often: where they take longest (DEFINITIONS.md 7). */
+/* The rank on which kernels that all ranks call equally often take longest (DEFINITIONS.md 7). */
 struct spread {
 	uint64_t rank; /* with most time */
 	size_t names;
@@ -173,50 +172,49 @@ struct rule {
 	const char *name;
 	const char *help;    /* one line: what it is about */
 	const char *figures; /* keys of the figures that it rests on */
-	/* false: it does not apply.  Advice and family may be left as the rule's.  NULL: see
-	 * `cause`. */
+	/* False: the rule does not apply.  Advice and family are preset with the rule's.  NULL:
+	 * see `cause`. */
 	bool (*look)(const struct facts *f, struct finding *out);
 	const char *advice;
 	enum family family;
 	bool needs_trust; /* rests on idle time: not of a sampled or damaged file */
 	bool is_last;     /* looked at only if no other finding is of the verdict's family */
-	/* Without look(): time not busy by this cause, and what is said of it, with {} for how long
-	 * and {in} for where most of it is. */
+	/* Without look(): the finding is about the time of this cause.  In its texts {} stands for
+	 * the time, {in} for where most of it is. */
 	const char *cause, *evidence, *brief;
 };
 bool rule_look(const struct facts *f, const struct rule *r, struct finding *out);
-/* They end with .name == NULL; rules_cpu are those of jobs without a GPU. */
+/* Each ends with .name == NULL.  rules_cpu are for jobs without a GPU. */
 extern const struct rule rules_gpu[], rules_host[], rules_ranks[], rules_cpu[], rules_health[];
 
 /*
- * What steps take with edits, by the replay of the ranks whose points are kept.
+ * How long steps take with edits, by the replay of the ranks whose points are kept.
  *
- * Answers are means over these ranks of their median step, the first left out; they are remembered.
- * One thread.
+ * An answer is the mean over these ranks of their median step, without the first.  Answers are
+ * cached.  Not thread-safe.
  */
 struct replay_answer {
 	double step_ns, saves_ns; /* saves_ns: at least 0 */
 	double changed_ns;        /* of a step, what the edits scaled away of own time and work */
-	/* false: nothing can be said by the replay.  There are no steps, or less than two; too much
-	 * of them is not explained; the edits change nothing in half of the steps, as what they
-	 * are about is somewhere else. */
+	/* False: the replay has no answer.  There are fewer than two steps, too much of them is
+	 * not explained, or the edits change nothing in half of the steps, because what they are
+	 * about is elsewhere. */
 	bool is_known;
 };
 
 struct replayed;
 enum status replayed_open(struct replayed **out, struct tables *all, struct error *err);
 void replayed_close(struct replayed *r); /* accepts NULL */
-/* Replays those sets of edits side by side that were not yet; of more than REPLAYED_SETS the first.
- */
+/* Replays in one run the sets of edits that have no answer yet, at most the first REPLAYED_SETS. */
 enum { REPLAYED_SETS = 30 };
 enum status replayed_ask(struct replayed *r, const char *const *edits, size_t count,
 			 struct error *err);
-/* Of what was asked for. */
+/* The answer for edits that were given to replayed_ask(). */
 struct replay_answer replayed_answer(const struct replayed *r, const char *edits);
-/* The step as it is; 0: nothing is replayed. */
+/* The step without edits, in ns; 0: nothing is replayed. */
 double replayed_baseline(const struct replayed *r);
 
-/* What a step would lose if all of a family went away. */
+/* How much shorter a step would be without all time of a family. */
 struct savings {
 	double most_ns[FAMILY_COUNT]; /* as the GPUs' time was counted */
 	double ns[FAMILY_COUNT];      /* that, but no more than the replay says */
@@ -226,22 +224,22 @@ struct savings {
 };
 struct savings savings_take(const struct facts *f);
 const char *family_edits(enum family family); /* ""; none */
-/* Asks the replay for what savings_take() needs. */
+/* Replays the edits that savings_take() needs. */
 enum status savings_replay(const struct facts *f, struct error *err);
-/* The family that would save most beside edits, and what; NONE: none saves 1 % of the step then. */
+/* The family that saves most beside edits, and how much; NONE: less than 1 % of that step. */
 #define NEXT_SHARE 0.01
 enum status savings_next(const struct facts *f, const char *before, enum family *next, double *ns,
 			 struct error *err);
 /* Fills in what bounds a step with the edits of each row of `what_if`. */
 enum status what_if_next(const struct facts *f, struct error *err);
-/* The edits of a finding, ""; none.  `most_ns`: its bound. */
+/* The edits of a finding, or "".  `most_ns` is the upper bound of its saving. */
 enum { EDITS_TEXT = 4 * 128 };
 void finding_edits(const struct facts *f, const char *rule, double most_ns, char out[EDITS_TEXT]);
 enum family family_of_cause(const char *cause);
-/* Of a part of windows what has a cause of some family: "lead". */
+/* Time of a part of windows, such as "lead", whose cause belongs to a family. */
 double facts_part(const struct facts *f, const char *part);
 
-#define SHARE_LEAST 0.005 /* of a step: below nobody should spend a day on it */
+#define SHARE_LEAST 0.005 /* of a step; smaller findings are not worth a day of work */
 enum { FOUND_MAX = 64 };
 struct found {
 	const struct rule *rule;
@@ -250,29 +248,27 @@ struct found {
 	bool is_replayed;
 	char edits[EDITS_TEXT]; /* "": none */
 };
-/* The step of which its saving is a share. */
+/* The length of the step of which its saving is a share, in ns. */
 double found_of(const struct facts *f, const struct found *one);
-/* Fills what the replay says. */
+/* Sets the savings that the replay knows. */
 enum status found_replay(const struct facts *f, struct found *all, size_t count, struct error *err);
-/* Of findings in the order in which they are shown: what the first saves, and after it twice that
- * which saves most beside those before it. */
+/* What the first three findings whose edits were replayed save together. */
 extern const struct table_type table_together;
 enum status together_put(const struct facts *f, const struct found *all, size_t count,
 			 struct error *err);
 
-/* The table of one row, and what goes into it; and `bound` of the facts. */
+/* verdict_put() fills these tables and `bound` of the facts; table_verdict has one row. */
 extern const struct table_type table_verdict, table_families;
 enum status verdict_put(struct facts *f, struct error *err);
 
-/* For look(): whether it is anything. */
+/* For look(): sets the saving; false: it is 0. */
 bool rule_saves(struct finding *out, double saving_ns);
 void rule_brief(struct finding *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* At most `most` bytes of a name, up to 120, and a mark if it is longer; no character is cut in
- * two. */
+/* At most `most` (up to 120) bytes of a name, by whole characters; a mark says if it was longer. */
 enum { CUT_TEXT = 124 };
 const char *cut_text(char out[CUT_TEXT], const char *name, size_t most);
-/* "12.3 ms", "480 us", "12.34 s" for sentences, in the unit that tables would have. */
+/* A duration for sentences ("12.3 ms", "480 us", "12.34 s"), in the unit that tables use. */
 enum { SPAN_TEXT = 32 };
 const char *span_text(char out[SPAN_TEXT], double ns);
 /* "1 kernel", "1,140 kernels", "0.5 copies"; `one` is the singular. */

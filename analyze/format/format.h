@@ -2,8 +2,8 @@
 /*
  * format.h - how the tables of a run are printed.
  *
- * A format appends bytes to a buffer and knows no file, no terminal and no environment: what a
- * terminal can show stands in the request.  The same tables give the same bytes.
+ * A format appends bytes to a buffer.  It uses no file, terminal or environment: the request says
+ * what the terminal can show.  The same tables give the same bytes.
  *
  * To add a format: write NAME/NAME.c that exports `const struct format_type format_NAME`, add
  * X(NAME) to FORMAT_LIST below.
@@ -21,7 +21,7 @@ struct format_request {
 	struct tables *tables;
 	const struct report_type *const *reports; /* asked for; ends with NULL */
 	const struct report_type *hidden;         /* of them one that pages do not show, or NULL */
-	/* What follows is for text only. */
+	/* The rest is for text only. */
 	enum colour colour;
 	bool is_utf8;
 	enum wording view;
@@ -32,34 +32,34 @@ struct format_type {
 	const char *help;       /* one line */
 	enum pictures pictures; /* that it shows */
 	enum status (*write)(const struct format_request *how, struct buf *out, struct error *err);
-	/* Of a format that is a folder of files, else NULL: appends the name and the bytes of file
-	 * `index`; *more is false past the last. */
+	/* For a format that is a folder of files, otherwise NULL: appends the name and the bytes of
+	 * file `index`; *more is false after the last one. */
 	enum status (*part)(const struct format_request *how, size_t index, struct buf *name,
 			    struct buf *out, bool *more, struct error *err);
 };
 
-/* Nine digits; null where it is not finite. */
+/* Appends nine significant digits; null if the number is not finite. */
 void put_json_number(struct buf *out, double v);
-/* JSON Schema of what `json` writes: of all reports. */
+/* Appends the JSON Schema of what `json` writes for all reports. */
 void put_json_schema(struct buf *out);
 
-/* The rows of a table as they are printed; those below one parent stand together. */
+/* The rows of a table in printing order; rows below one parent are adjacent. */
 struct view {
 	struct table *table;
 	const struct table_type *type;
 	union value **rows;
 	size_t count;
 };
-/* Freed with views_free(); the rows stay where they are.  One view for each table, in order. */
+/* One view for each table, in order; free them with views_free().  Rows belong to the tables. */
 enum status views_new(struct view **out, struct tables *tables, struct error *err);
 void views_free(struct view *views, const struct tables *tables);
-/* The view of a table; one without rows when it was not asked for. */
+/* The view of a table; it has no rows if the table was not requested. */
 struct view view_find(const struct view *views, const struct tables *tables, const char *name);
 /* The rows of `v` whose first `keys` columns are those of `parent`. */
 struct view view_below(const struct view *v, const union value *parent, size_t keys);
-/* Whether rows are for people: a column has a title but those that say whose row it is. */
+/* Whether pages show it: a column besides those of the parent has a title. */
 bool view_is_shown(const struct view *v);
-/* A cell by its column's name; nothing (NO_U64, which is a NAN, or NULL) past the rows. */
+/* A cell by its column's name; NO_U64 (as a double a NAN) or NULL past the last row. */
 union value view_cell(const struct view *v, size_t row, const char *column);
 static inline uint64_t view_u64(const struct view *v, size_t row, const char *column)
 {
@@ -69,7 +69,7 @@ static inline double view_number(const struct view *v, size_t row, const char *c
 {
 	return (double)view_cell(v, row, column).u64;
 }
-/* Of a column of texts; "" where it is null. */
+/* A cell of a column of texts; "" if it is null. */
 const char *view_text(const struct view *v, size_t row, const char *column);
 
 /* The registry of formats of reports, in the order of --help. */
@@ -89,6 +89,6 @@ const struct format_type *format_find(const char *name); /* NULL: there is none 
 
 struct out;
 
-/* All of type->part, each begun as a file of `folder`, which is not committed. */
+/* Writes each file of type->part into `folder`; the caller commits the folder. */
 enum status format_parts_write(const struct format_type *type, const struct format_request *how,
 			       struct out *folder, struct error *err);

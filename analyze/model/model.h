@@ -3,15 +3,15 @@
  * model.h - how many floating-point operations an operator computes and how many bytes it has to
  * move, by its name and the shapes and types of its inputs (DEFINITIONS.md 8).
  *
- * Bytes are the least that an operator without any cache or fusion reads and writes: each input
- * once, each result once.  Stateless; any thread may ask.
+ * Bytes are the minimum without caches and fusion: each input is read once, each result written
+ * once.  Stateless, so any thread may call it.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Types of numbers that GPUs have rates of their own for. */
+/* Number types for which GPUs have different peak rates. */
 /* clang-format off */
 #define NUMBER_LIST(X)                                                                             \
 	X(NONE, "none") X(FP64, "fp64") X(FP32, "fp32") X(TF32, "tf32") X(FP16, "fp16")            \
@@ -27,7 +27,7 @@ const char *number_word(enum number n);
 
 #define MODEL_MOST 9e17 /* a call of more has no model: sums of them fit 64 bits */
 
-/* What is known of a call.  Texts are JSON as Kineto writes it, NULL where there is none. */
+/* What the trace says about a call.  Texts are JSON as Kineto writes it; NULL: unknown. */
 struct model_call {
 	const char *name;
 	const char *dims, *types, *concrete; /* Input Dims, Input type, Concrete Inputs */
@@ -45,10 +45,10 @@ struct model_cost {
 };
 /* false: there is no model, or the shapes cannot be read or do not fit. */
 bool model_of(const struct model_call *call, struct model_cost *out);
-/* Whether its cost depends on model_call.step: 0 and 1. */
+/* Whether the cost of an operator depends on model_call.step. */
 bool model_wants_step(const char *name);
 /* Whether a text is the annotation of a serving step, with lengths of its sequences. */
 bool model_is_step(const char *text);
 
-/* For tests and help: the rows of the table, NULL past the end; *source says where it is from. */
+/* For tests and help: a row of the table, NULL past the end; *source is that of its formula. */
 const char *model_row(size_t index, const char **family, const char **source);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peaks.h - what a GPU can do at most, by its vendor's data sheet or by a file of the user's.
+ * peaks.h - the peak rates of a GPU, from its vendor's data sheet or from a file of the user's.
  *
- * Rates are dense, in TFLOP/s (INT8: TOP/s), as FP32 is accumulated.  Per device as traces know it:
- * a die of an MI250 is a device.
+ * Rates are dense, in TFLOP/s (INT8: TOP/s), with accumulation in FP32.  They are per device as
+ * traces count devices: a die of an MI250 is one.
  */
 #pragma once
 
@@ -23,12 +23,12 @@ struct peaks {
 	float sparse;               /* what a rate is multiplied with for 2:4 sparsity */
 	float boost_mhz;            /* at which the rates hold; 0: unknown */
 };
-/* What the input says of a device; 0 and "" where it says nothing. */
+/* What the input says about a device; 0 and "" if it says nothing. */
 struct peaks_device {
 	const char *name;
 	uint64_t units, warp, major, minor, memory; /* SMs or CUs; bytes */
 };
-/* NULL: not known.  `file`: what peaks_load() made, or NULL. */
+/* NULL: unknown GPU.  `file`: from peaks_load(), or NULL. */
 struct peaks_file;
 const struct peaks *peaks_find(const struct peaks_file *file, const struct peaks_device *device);
 

@@ -19,9 +19,9 @@
  *	copy=0              duration of copies and fills; copy:GLOB=0: of "HtoD pageable device",
  *	                    "memset"
  *	rank:N=median       operations of this rank take what those of its peers take (job.h), in
- *the replay of the ranks; beside others of its kind only cause:NAME=0        own time of threads in
- *calls: launch, sync, blocking_copy, allocator, compile, gc; with 0 they do not wait for the GPU
- *either
+ *	                    the replay of ranks; only with others of its kind
+ *	cause:NAME=0        own time of threads in calls: launch, sync, blocking_copy, allocator,
+ *	                    compile, gc; with 0 they do not wait for the GPU either
  *
  * Edits of a set are written with commas between and apply together.  Factors multiply.  Sets are
  * replayed side by side, each against the run as it was.
@@ -60,20 +60,20 @@ struct edit_set {
 	size_t count;
 };
 
-/* ST_USAGE says which edit is wrong and what there is. */
+/* ST_USAGE: the error names the wrong edit and lists the valid ones. */
 enum status edit_parse(struct edit_set *out, const char *text, size_t len, struct error *err);
-/* "data=0;comm=0,copy=0": sets with semicolons between.  *out is freed with free(). */
+/* Parses sets with semicolons between: "data=0;comm=0,copy=0".  Free *out with free(). */
 enum status edit_sets_parse(struct edit_set **out, size_t *count, const char *text,
 			    struct error *err);
 
-/* The globs of places in sets, each once; those that `globs` has already keep their numbers.
- * Returns how many there are then, at most EDIT_PLACES: more match nothing. */
+/* Adds the globs of places in sets to the `known` ones of `globs`, each once, and numbers them.
+ * Returns their count, at most EDIT_PLACES; further globs match nothing. */
 size_t edit_places(struct edit_set *sets, size_t count, const char *globs[EDIT_PLACES],
 		   size_t known);
-/* Whether a place is named by a glob: by the name of one of its ranges, or by its path to there. */
+/* Whether a glob matches a range: its name, or its path from the outermost range. */
 bool edit_is_place(const char *glob, const char *name, const char *path);
 
-/* What an edit asks of a thread's own time, or of work on a GPU. */
+/* What edits select by: own time of a thread, or work on a GPU. */
 struct edit_subject {
 	const char *name;          /* the phase; of work: of the kernel, or what the copy is */
 	enum gpu_class work_class; /* these four of work */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job.h - what the steps of a job would take if its ranks were alike (DEFINITIONS.md 8, ranks).
+ * job.h - how long the steps of a job would take if its ranks were alike (DEFINITIONS.md 8, replay
+ * of ranks).
  *
  * A worker is a GPU of a rank.  Each step is simulated by itself, and all workers begin it at once.
  * An operation of a worker begins when all operations of the worker that had ended when it was
- * measured to begin have ended; host time between them is left out.  What communicates begins for
- * all when its last member begins (they meet), and then takes its transfer: from the latest
- * measured begin to the member's own end.
+ * measured to begin have ended; host time between them is left out.  A collective begins for all
+ * members when its last member begins.  Each then takes its transfer: from the latest measured
+ * begin to the member's own end.
  *
  * A state says which operations keep their own time; all others take that of their peers: the mean
  * of computations, the median of transfers.
  *
- * The memory is the job's and freed with job_release(); one thread.
+ * job_release() frees all memory of the job.  Not thread-safe.
  */
 #pragma once
 
@@ -38,7 +39,7 @@ struct job_worker {
 	bool is_marked;     /* one of those that JOB_BY_MARK means */
 };
 
-/* Operations keep their own time where what `by` says of them equals `value`; `is_not`: differs. */
+/* Operations keep their own time if their property `by` equals `value`; with `is_not`, differs. */
 enum job_by {
 	JOB_BY_NOTHING,
 	JOB_BY_CLASS,
@@ -70,7 +71,7 @@ struct job { /* zeroed; the caller fills ops, workers and the counts */
 	uint64_t unmet_count;  /* operations whose meeting could not be completed in the order */
 };
 
-/* Sorts the operations by step, worker and begin, and finds what each takes by itself. */
+/* Sorts the operations by step, worker and begin, and computes their own and ideal times. */
 enum status job_prepare(struct job *j, struct error *err);
 /* The length of each step in each state: out[step * count + state], in ns. */
 enum status job_run(struct job *j, const struct job_state *states, size_t count, double *out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.h - what the steps of one process would take if something in them were changed.
+ * replay.h - how long the steps of one process would take if something in them were changed.
  *
  * The replay keeps, for every thread and every stream, when its latest point happened: as measured
  * and as it would have been under each set of edits (a state; state 0 is without any).  A point is
@@ -23,7 +23,7 @@
  * What waits for what is the same in all states.  So points become moves once (struct replay), and
  * any number of runs of some states each follow these (struct replay_run).
  *
- * One replay belongs to one process of the trace and to one thread of ours.
+ * A replay is for one process of the trace.  Not thread-safe.
  */
 #pragma once
 
@@ -76,8 +76,8 @@ struct edit_kinds;
 struct replay_edits {                       /* borrowed, all of it */
 	const struct edit_set *const *sets; /* of states 1 to `count` */
 	size_t count;
-	/* One more state, in which residuals of GPU work and of waits for it are 0: what the step
-	 * takes by what is known. */
+	/* One more state, in which the residuals of GPU work and of waits for it are 0: how long
+	 * the step takes by its known dependencies alone. */
 	bool has_rest;
 	const struct edit_kinds *kinds; /* of the points; may grow between runs */
 };
@@ -86,43 +86,43 @@ struct replay_edits {                       /* borrowed, all of it */
 struct replay;
 enum status replay_open(struct replay **out, struct error *err);
 void replay_close(struct replay *r); /* accepts NULL */
-/* In the order of begins over both functions. */
+/* Points are put in the order of their begins, over both functions. */
 enum status replay_put_host(struct replay *r, const struct replay_host *h, struct error *err);
 enum status replay_put_work(struct replay *r, const struct replay_work *w, struct error *err);
-/* No more points: what is open ends. */
+/* Call it after the last point: ends all open ranges and calls. */
 enum status replay_end(struct replay *r, struct error *err);
-/* The bytes that runs to come read. */
+/* The size of the moves that further runs will read, in bytes. */
 size_t replay_size(const struct replay *r);
-/* All runs have gone to the latest point. */
+/* Drops the moves, because all runs have followed them to the latest point. */
 void replay_forget(struct replay *r);
 
-/* When these points happen in several states. */
+/* When the points of a replay happen, in several states. */
 struct replay_run;
 /* `of` is borrowed. */
 enum status replay_run_open(struct replay_run **out, const struct replay *of,
 			    const struct replay_edits *edits, struct error *err);
 void replay_run_close(struct replay_run *x); /* accepts NULL */
-/* Through all points that are not forgotten. */
+/* Runs through all points that were not dropped. */
 enum status replay_run_go(struct replay_run *x, struct error *err);
 /* Whether state 0 gave every point its measured time. */
 bool replay_is_exact(const struct replay_run *x);
 
 /*
- * Until when everything had happened that was launched by a begin or end of a mark, in ns after the
- * first point, by state: what a step ends with.  The measured instant is `at_ns`.  NULL: no mark
- * begins or ends there, or more than REPLAY_STEPS_MAX came before.
+ * When the begin or end of a mark, `at_ns` as measured, and all work launched before it had
+ * happened, in ns after the first point, by state: a step ends then.  NULL: no mark begins or ends
+ * there, or more than REPLAY_STEPS_MAX came before.
  */
 const double *replay_at(const struct replay_run *x, uint64_t at_ns);
 struct replay_step { /* as measured: from a begin of a mark to a begin or end */
 	uint64_t begin_ns, end_ns;
 };
 /*
- * What steps take in a state, into `out`; the first is left out, and those whose ends replay_at()
- * does not know.
- * With launch=graph steps that launch no GPU work take what they took.  *changed_ns (may be NULL):
- * how much own time and work of each the edits scaled away.  Returns how many.
+ * Writes the lengths of steps in a state to `out` and returns their number.  The first step is left
+ * out, and so are those whose ends replay_at() does not know.  With launch=graph a step that
+ * launches no GPU work keeps its length.  *changed_ns (may be NULL): how much own time and work of
+ * each the edits removed.
  */
 size_t replay_lengths(const struct replay_run *x, const struct replay_step *steps, size_t count,
 		      size_t state, uint64_t *out, uint64_t *changed_ns);
-/* The same from a begin or end of a mark on, to the last point; 0: there is no such instant. */
+/* The same from the begin or end of a mark to the last point; 0: no mark is there. */
 double replay_changed(const struct replay_run *x, uint64_t since_ns, size_t state);

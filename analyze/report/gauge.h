@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gauge.h - one amount of memory over time: its peak and who owned it, least and most of
+ * gauge.h - one level of memory over time: its peak and the peak's owners, minimum and maximum of
  * each step, and a curve for a chart.
  *
  * Levels come in order of time.  Steps are rows of the process's step_list; a step without a
- * sample has the level that was carried into it.  Everything is bounded: GAUGE_LIVE allocations
- * are followed by address, what is beyond has no owner.
+ * sample has the level of the step before.  Memory is bounded: at most GAUGE_LIVE allocations are
+ * tracked by address; further ones have no owner.
  */
 #pragma once
 
@@ -28,8 +28,8 @@ struct gauge_peak {
 	bool has_step;
 };
 /*
- * What a call path, or in a snapshot of memory a chain of functions, has taken and not given back.
- * What it was at an earlier moment is kept when it first changes after that.
+ * The live bytes of a call path, or in a memory snapshot of a chain of functions.  The value at an
+ * earlier moment is saved when it first changes after that moment.
  */
 struct gauge_owner {
 	uint32_t path, name; /* path: 0 of functions */
@@ -77,12 +77,12 @@ struct gauge_at { /* of a level */
 };
 
 void gauge_release(struct gauge *g);
-/* What follows is in that step. */
+/* The next levels are in that step. */
 void gauge_enter(struct gauge *g, const struct gauge_at *at);
-/* A level at an instant. */
+/* Puts a level at an instant. */
 enum status gauge_put(struct gauge *g, uint64_t bytes, const struct gauge_at *at,
 		      struct error *err);
-/* A range of the program took memory, or gave it back; before the level that follows from it. */
+/* Notes an allocation or a free; call it before the level that results from it. */
 struct gauge_owned {
 	uint64_t at_peak;
 	uint64_t first, last; /* when the second step began, and the last; of two or more */
@@ -92,7 +92,7 @@ enum status gauge_take(struct gauge *g, uint64_t address, uint64_t bytes, uint32
 void gauge_give(struct gauge *g, uint64_t address);
 /* After gauge_end(). */
 struct gauge_owned gauge_owned(const struct gauge *g, const struct gauge_owner *o);
-/* No more comes: steps up to `step_count` have the last level. */
+/* Call it after the last level: steps up to `step_count` then have that level. */
 enum status gauge_end(struct gauge *g, size_t step_count, struct error *err);
 
 /* ---- memory_owners.c: the rows of who took it ---- */
@@ -114,7 +114,7 @@ enum { MEMORY_KEYS(COLUMN_PLACE) };
 enum { MEMORY_OWNER_KEYS = MEM_WHAT + 4 }; /* and those of the peak, which is in keys, and a text */
 extern const struct table_type table_memory_peaks; /* of memory.c */
 extern const struct table_type table_memory_owners, table_memory_paths;
-/* After gauge_end(), once.  `is_known`: the owner of the rest is none; else nobody knows of it. */
+/* Call it once, after gauge_end().  `is_known`: the rest has no owner; else it is unknown. */
 enum status memory_owners_end(struct accumulator *f, struct gauge *g, uint32_t process,
 			      bool is_known, union value *keys, struct error *err);
 void memory_owners_finish(struct tables *all);

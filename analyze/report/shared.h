@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared.h - what a report has for other reports, for findings and for --diff. */
+/* shared.h - what reports offer to other reports, to findings and to --diff. */
 #pragma once
 
 #include "analyze/engine/report.h"
@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 /*
- * A report for views and scalars alone: ranges of the host by their own names, in steps
- * or not.
+ * A report for views and scalars alone: ranges of the host by their own names, inside or outside
+ * of steps.
  *
- * Lightning's profiler and accumulated timers have such rows.  Phases (DEFINITIONS.md 4) are of
- * complete steps, and map names.  The table `actions` is in no output as it is.
+ * Lightning's profiler and accumulated timers have such rows.  Phases (DEFINITIONS.md 4) differ:
+ * they are of complete steps, and their names are mapped.  No format prints the table `actions`.
  */
 
 #define ACTION_COLUMNS(X)                                                                          \
@@ -42,15 +42,15 @@ enum { ATTRIBUTION_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_owned;
 extern const struct report_type report_attribution;
 
-/* What a copy is. */
+/* The name of a copy. */
 
 enum { COPY_TEXT = 200 };
 /* "HtoD Pageable Device": direction and kinds of memory, as far as they are known; "memset". */
 void copy_text(const struct accumulator *f, const struct event *e, char out[COPY_TEXT]);
 
 /*
- * Does a level grow from step to step, more than its noise explains
- * (DEFINITIONS.md 8, leak)?
+ * Whether a level grows from step to step by more than its noise explains
+ * (DEFINITIONS.md 8, leak).
  */
 
 struct growth_step {
@@ -69,7 +69,7 @@ struct growth growth_fit(struct growth_step *steps, size_t n);
  * A report for rules alone: how long the threads of a rank communicate, and how long
  * Python's garbage collector runs (DEFINITIONS.md 7).
  *
- * Its table `host_time` is in no output.
+ * No format prints its table `host_time`.
  */
 
 /* Instants in counted steps at which it happens on any thread of the rank. */
@@ -81,7 +81,7 @@ struct growth growth_fit(struct growth_step *steps, size_t n);
 enum { HOST_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_host;
 
-/* The figures of `ranks` and `comm` that rules speak of. */
+/* The figures of `ranks` and `comm` that rules use. */
 
 /*
  * Of matched collectives, ns of the windows; of a step: / steps of a rank.  A rank that came last

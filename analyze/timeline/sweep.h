@@ -9,14 +9,15 @@
  *	compute = BUSY_COMPUTE set         exposed_copy = only BUSY_COPY
  *	exposed_comm = BUSY_COMM, no COMPUTE             idle = 0
  *
- * What overlaps is in the mask too and stands beside, never inside.
+ * The mask also has what overlaps; such time is reported beside these sums, never in them.
  *
- * A segment comes when it is final, an idle one when its gap ends, for the event that ends it is
- * its owner.  What the step thread did while a GPU did nothing is a second tiling of the same
- * time: it is summed here, per phase, as the host's phase intervals come (sweep_gpu().during),
- *because an interval may become final long after the gap, or the gap long after it.
+ * A segment is returned when it is final; an idle one when its gap ends, because the event that
+ * ends the gap is its owner.  What the step thread did while a GPU was idle is a second tiling of
+ * the same time.  It is summed per phase as phase intervals come (sweep_gpu().during), because an
+ * interval may become final long after the gap, or the gap long after the interval.
  *
- * State is bounded: GPU work still running, busy and phase intervals that wait for each other.
+ * State is bounded: GPU work that still runs, and busy and phase intervals that wait for each
+ * other.
  */
 #pragma once
 
@@ -24,7 +25,7 @@
 #include "convert/stage/context/context.h"
 
 enum busy { BUSY_COMPUTE = 1, BUSY_COMM = 2, BUSY_COPY = 4 };
-/* What the owner of a segment does: the first class of all that runs. */
+/* The class of a segment's owner: the first class of all work that runs. */
 static inline enum gpu_class owner_class(unsigned busy)
 {
 	return busy & BUSY_COMPUTE ? CLASS_COMPUTE
@@ -51,8 +52,8 @@ struct segment {
 	uint8_t part; /* in PART_TAIL nothing ends the gap: kind is KIND_UNKNOWN */
 };
 
-/* Time in which a GPU does nothing: one for each idle segment, at the same time as that.  What ends
- * it is an event E, launched by a call L (DEFINITIONS.md 6). */
+/* Time in which a GPU is idle; each idle segment comes with one.  The event E ends it, which the
+ * call L launched (DEFINITIONS.md 6). */
 struct idle_gap {
 	uint64_t begin_ns, end_ns;
 	uint64_t launch_begin_ns, launch_end_ns; /* of L; its whole call, whatever was cut */
@@ -87,7 +88,7 @@ static inline unsigned segment_phase(const struct segment *s)
 	       : s->origin == ORIGIN_BEFORE ? PHASE_BEFORE_WINDOW
 					    : PHASE_UNATTRIBUTED;
 }
-/* All segments of a GPU, summed up: what needs no more of them reads these at the end. */
+/* Sums over all segments of a GPU, for reports that need no single segments. */
 struct gpu_time {
 	uint64_t span_ns[CELL_PHASES][BUSY_MASKS]; /* by phase of the cell and by busy mask */
 	uint64_t lead_ns, tail_ns;
@@ -115,28 +116,29 @@ struct sweep;
  * ST_CEILING. */
 enum status sweep_open(struct sweep **out, struct trace *trace, const struct name_rules *rules,
 		       bool is_by_step, size_t ceiling, struct error *err);
-/* Takes host events too, because they bound the windows.  Intervals and marks are clipped to the
+/* Put host events too, because they bound the windows.  Intervals and marks are clipped to the
  * bounds of the batch.  *segments are those that became final, borrowed until the next call. */
 enum status sweep_put(struct sweep *s, const struct batch *in, const struct segment **segments,
 		      size_t *count, struct error *err);
-/* The input is over: the last segments of every GPU. */
+/* Call it at the end of the input; returns the last segments of every GPU. */
 enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *count,
 		      struct error *err);
 void sweep_close(struct sweep *s); /* accepts NULL */
 
-/* Gaps that the last sweep_put() or sweep_end() found, per GPU in time order; borrowed. */
+/* The gaps that the last sweep_put() or sweep_end() found, in time order per GPU; borrowed until
+ * the next call. */
 size_t sweep_gaps(const struct sweep *s, const struct idle_gap **out);
-/* From here on what happens may still matter to a gap of one of the GPUs of a process, of which
- * there are `expected` in all. */
+/* Host events from this time on may still matter to a gap of a GPU of the process, which has
+ * `expected` GPUs in all. */
 uint64_t sweep_unsettled_ns(const struct sweep *s, uint32_t process, size_t expected);
 
 size_t sweep_gpu_count(const struct sweep *s);
 struct sweep_gpu sweep_gpu(const struct sweep *s, size_t gpu);
 struct sweep_process sweep_process(const struct sweep *s, uint32_t process);
 size_t sweep_windows(const struct sweep *s, const struct sweep_window **out);
-/* Whether a kernel of this name communicates, as the name says or the first event that has it. */
+/* Whether a kernel of this name communicates, by its name or by the first event with it. */
 bool sweep_communicates(struct sweep *s, uint32_t name);
 /* The class of GPU work. */
 enum gpu_class sweep_class(struct sweep *s, const struct event *work);
-/* The GPU of a track, by index, NO_ID: it has done nothing yet. */
+/* The index of a track's GPU; NO_ID: the track has had no work yet. */
 uint32_t sweep_gpu_of(const struct sweep *s, uint32_t track);

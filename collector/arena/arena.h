@@ -7,13 +7,13 @@
  *	16384      texts      the table of texts.h
  *	...        areas      thread states, rings, as arena_alloc() gives them out
  *
- * What lies in it refers to each other by offsets, so that another process can map it elsewhere.
- * Its descriptor is closed as soon as it is mapped.  Pages that nobody has asked for have no
- * access, so mlockall() does not fill them; none of it is in a core dump.
+ * Data in it refers to other data by offsets, so that another process can map it at another
+ * address.  The descriptor is closed as soon as it is mapped.  Pages that were not allocated have
+ *no access, so mlockall() does not fill them.  Core dumps do not contain it.
  *
- * A fork inherits the mapping but not the right to write: private memory of arena_private(), which
- * the kernel wipes in children, says whose the arena is.  The child of fork() makes an arena of its
- * own when it needs one; a child that pthread_atfork() knows nothing of stays without.
+ * A forked child inherits the mapping, but must not write to it: memory of arena_private(), which
+ * the kernel wipes in children, says which process owns the arena.  The child of fork() makes its
+ * own arena when it needs one.  A child for which pthread_atfork() handlers did not run has none.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ struct arena_header {
 	uint64_t texts;                        /* offset of the table of texts */
 	_Atomic uint64_t tables[ARENA_TABLES]; /* offsets of what probes keep; 0: there is none */
 
-	/* What a reader outside has to know to make events of ticks; constant but for `points`. */
+	/* What another process needs to convert ticks to time; constant except `points`. */
 	uint32_t tick_source;
 	_Atomic uint32_t point; /* which of the two is valid */
 	uint64_t base_ns;
@@ -56,9 +56,9 @@ struct arena_header {
 	_Atomic uint64_t window, window_begin, window_end;
 
 	/*
-	 * What of it all is in a log: one store to `commit` makes the entry of its parity valid,
-	 * and that of each ring (ring.h).  Whatever the log's file has beyond `bytes` is not part
-	 * of it.
+	 * What the log already holds.  One store to `commit` makes the entry of its parity valid,
+	 * here and in each ring (ring.h).  Bytes of the log's file beyond `bytes` are not part of
+	 * it.
 	 */
 	_Atomic uint64_t commit;
 	struct {
@@ -68,7 +68,7 @@ struct arena_header {
 	} committed[2];
 };
 
-/* What the kernel may lack, each with a way to do without it. */
+/* Features that a kernel may lack, and what happens without each. */
 /* clang-format off */
 #define ARENA_NEEDS(X)                                                                             \
 	X(MEMFD, "memfd", "memfd_create(): the rings are in a file of /dev/shm without a name")    \
@@ -83,21 +83,21 @@ enum arena_need {
 		ARENA_NEED_COUNT,
 };
 
-/* The most bytes of threads and rings in arenas that are made from now on. */
+/* Limits the bytes of threads and rings in arenas that are made from now on. */
 void arena_limit(size_t bytes);
-/* Acts from now on as if the kernel lacked these, "memfd,seals"; for tests.  NULL: none. */
+/* For tests: acts as if the kernel lacked these features ("memfd,seals"); NULL: none. */
 void arena_forbid(const char *words);
-/* Appends a line about what the arena is made of, and what is lacking. */
+/* Appends a line about the kind of memory that the arena uses, and the features that lack. */
 void arena_doctor(struct buf *out);
 
 /*
- * Called with the descriptor of each arena that is made here, before it is closed; false: nobody
- * has taken it.
+ * Sets a function that is called with the descriptor of each new arena, before it is closed.  It
+ * returns false if no recorder has taken the descriptor.
  */
 void arena_introduce_by(bool (*introduce)(int fd));
-/* Another process has this process's arena. */
+/* Whether a recorder has this process's arena. */
 bool arena_is_introduced(void);
-/* Why it has not: no memory, or the limit of the process that is too small for an arena. */
+/* Why no recorder has it; *limit is the process's resource limit that is too small. */
 enum arena_refusal {
 	REFUSED_MEMORY,
 	REFUSED_SPACE,
@@ -107,19 +107,18 @@ enum arena_refusal {
 };
 enum arena_refusal arena_refused(uint64_t *limit);
 /*
- * Maps an arena of another process: from here on it is this process's.  It is a private copy unless
- * that process is alive, and both are to see what the other does.  False: what lies there is no
- * arena.
+ * Maps the arena of another process as the arena of this one.  With `is_alive` both processes share
+ * it; otherwise it is a private copy.  False: the file is no arena.
  */
 bool arena_adopt(int fd, bool is_alive);
-/* This process may write to the arena.  False in a child until it has its own. */
+/* Whether this process may write to the arena; false in a child until it has its own. */
 bool arena_is_mine(void);
 /*
- * Makes the arena of this process, with an area of `bytes` for texts; does nothing if there is one.
- * False: there is no memory for it, or this is a child that must not have one.
+ * Makes the arena of this process, with `texts` bytes for texts; does nothing if it exists.  False:
+ * out of memory, or this is a child that must not have one.
  */
 bool arena_make(size_t texts);
-/* In the child of fork(). */
+/* Call it in the child of fork(). */
 void arena_forked(void);
 /* To be called before and after fork(), in both processes. */
 void arena_before_fork(void);
@@ -135,14 +134,14 @@ static inline uint64_t arena_offset(const struct arena_header *a, const void *p)
 {
 	return (uint64_t)((const uint8_t *)p - (const uint8_t *)a);
 }
-/* Zeroed whole pages; 0: the arena is full.  They are never given back. */
+/* Returns the offset of zeroed whole pages, which are never freed; 0: the arena is full. */
 uint64_t arena_alloc(size_t bytes);
 /*
- * The table of this process's arena, zeroed where it is new; NULL: the arena is not this process's,
- * or is full.  One thread at a time for each table.
+ * A table of this process's arena; a new one is zeroed.  NULL: the arena belongs to another process
+ * or is full.  Only one thread at a time may call it for the same table.
  */
 void *arena_table(enum arena_table which, size_t bytes);
-/* The same table of an arena that was adopted; NULL: there is none within it. */
+/* The same table of an adopted arena; NULL: it has none. */
 void *arena_table_there(enum arena_table which, size_t bytes);
 /* Makes pages accessible that lie in an area which was given out without access. */
 bool arena_open_pages(uint64_t offset, size_t bytes);

@@ -73,8 +73,8 @@ struct ring {
 };
 
 /*
- * What the putting thread needs.  `room` lies in memory that is wiped in children: so a child that
- * was forked by a handler within a put, and goes on with it, asks for room, and is refused.
+ * What the thread that puts records needs.  The kernel wipes the memory of `room` in children.  So
+ * a child that a signal handler forked in the middle of a put finds no room and writes nothing.
  */
 struct ring_writer {
 	struct ring *ring;
@@ -87,15 +87,16 @@ struct ring_room {
 	bool is_mine;   /* false: wiped */
 };
 
-/* Bytes of a ring and its slots: the largest power of two of them that `bytes` have, at least 64.
- */
+/* The size of a ring with its slots, in bytes: the largest power of two of slots that fits into
+ * `bytes`, at least 64 slots. */
 size_t ring_size(size_t bytes);
-/* Makes a ring in `at`, zeroed and ring_size(bytes) long; of 0 bytes it counts all as lost. */
+/* Makes a ring in `at`, which is zeroed and ring_size(bytes) long.  With 0 bytes the ring has no
+ * slots, and counts each record as lost. */
 void ring_init(struct ring *at, size_t bytes);
-/* For the threads of this process. */
+/* Prepares `w`, by which a thread of this process puts records. */
 void ring_attach(struct ring_writer *w, struct ring *r, struct ring_room *room);
 
-/* More room as the reader has made it; false: `count` slots do not fit, or it is a child. */
+/* Updates the room from the reader's tail; false: `count` slots do not fit, or this is a child. */
 bool ring_look_for_room(const struct ring_writer *w, uint64_t head, uint64_t count);
 void ring_count_lost(const struct ring_writer *w);
 
@@ -150,23 +151,23 @@ bool ring_put_tail(const struct ring_writer *w, const struct ring_record *r, con
 
 /* ---- the reader ---- */
 
-/* Begins a poll, which reads what is there now; returns how many slots are in use. */
+/* Begins a poll of the records that are there now; returns how many slots are in use. */
 uint64_t ring_poll(struct ring *r);
 /*
- * The next record, with its tail in `tail`, RING_TAIL_MAX bytes; false: none is left.  `is_last`:
- * the thread will put no more, so no hole is waited for.
+ * Reads the next record, and its tail into `tail` (RING_TAIL_MAX bytes); false: none is left.
+ * `is_last`: the thread will put no more records, so the reader waits for no hole.
  */
 bool ring_next(struct ring *r, bool is_last, struct ring_record *out, void *tail);
-/* What was read may be overwritten. */
+/* Allows the thread to overwrite the records that were read. */
 void ring_taken(struct ring *r);
-/* Notes how far it was read; what this says counts when the reader has committed `parity`. */
+/* Notes how far the ring was read; valid once the reader has committed `parity`. */
 void ring_note_stored(struct ring *r, unsigned parity);
-/* For another reader: goes back to what was noted. */
+/* For a new reader: goes back to the position that was noted. */
 void ring_rewind(struct ring *r, unsigned parity);
-/* Records lost and holes since the last call. */
+/* The number of lost records and holes since the last call. */
 uint64_t ring_take_lost(struct ring *r);
 
-/* Everything was taken, and the reader has finished with it. */
+/* Whether the reader has taken all records. */
 static inline bool ring_is_done(const struct ring *r)
 {
 	return atomic_load_explicit(&r->head, memory_order_relaxed) ==

@@ -104,10 +104,10 @@ struct config {
 	char device_uuids[CONFIG_DEVICES][48];
 };
 
-/* Something is wanted that only CUPTI can tell. */
+/* Whether the user wants events that only CUPTI records. */
 bool config_wants_gpu(const struct config *c);
 
-/* The rows, into a struct config. */
+/* The options, which set members of struct config. */
 extern const struct option config_options[];
 
 /*
@@ -125,10 +125,10 @@ struct config_source {
 void config_source_begin(struct config *c, struct config_source *before);
 enum status config_source_end(struct config *c, const struct config_source *before,
 			      struct error *err);
-/* What was made; the options that hold it are void. */
+/* Frees the texts that were made; options that point to them are then invalid. */
 void config_source_release(struct config *c);
 
-/* Texts to figures; the error names the option. */
+/* Parses the texts of the options; the error names the option. */
 enum status config_check(struct config *c, struct error *err);
 /*
  * From an environment; its texts are copied, so that the program may change it.  When an error is
@@ -136,19 +136,19 @@ enum status config_check(struct config *c, struct error *err);
  */
 enum status config_read(struct config *c, char *const *envp, struct error *err);
 
-/* The copied texts; of a config that config_read() filled, whatever it returned. */
+/* Frees the copied texts; call it after config_read(), whatever that returned. */
 void config_release(struct config *c);
 
-/* Where the ring is; borrowed. */
+/* The folder of the ring's file; borrowed from the config. */
 const char *config_ring_dir(const struct config *c);
-/* The rest of the struct: rank, host, devices. */
+/* Sets the rest of the struct: rank, host, devices. */
 void config_look_around(struct config *c, char *const *envp);
 /*
  * A rank that is set after the start, as by the children of torch.multiprocessing.spawn: looks for
  * one where none is known yet, on a thread of the program.  Returns whether --ranks wants it.
  */
 bool config_learn_rank(struct config *c, char *const *envp);
-/* The rank as it is known now; any thread. */
+/* The rank as it is known now.  Any thread may call it. */
 struct rank config_rank(const struct config *c);
 
 /*

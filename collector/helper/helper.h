@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper.h - the one thread of ours in a program that uses CUDA or NCCL.
+ * helper.h - the only thread that libtacho starts in a program, if that uses CUDA or NCCL.
  *
  *	recorder --requests--> helper --CUPTI, NCCL, NVML--> rows --queue--> recorder --> log
  *
- * CUPTI and NCCL can be asked in the program only.  The helper calls the probes that do: it begins
- * and ends their windows when the recorder says so, and puts what they make into the arena.  It
- * opens no file and no socket, has all signals blocked, and decides nothing.  The recorder reads
- * the queue after the death of the program, too.
+ * CUPTI and NCCL work only inside the program.  The helper calls their probes: it begins and ends
+ * windows when the recorder requests it, and puts the rows of the probes into the arena.  It opens
+ * no file and no socket, blocks all signals, and decides nothing.  The recorder reads the queue
+ * even after the program has died.
  *
- * The recorder writes `request` and what belongs to it, then moves `asked`; the helper moves `done`
- * when it has been carried out.  While one is under way the recorder reads the queue, so that the
- * helper does not wait for room.
+ * The recorder writes `request` and its members, then increments `asked`.  The helper sets `done`
+ * when it has carried the request out.  Meanwhile the recorder reads the queue, so that the helper
+ * does not wait for room.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct helper {
 	_Atomic uint32_t wake;  /* a futex of the helper's; 0: nothing to do */
 	_Atomic uint32_t asked; /* number of the latest request */
 	_Atomic uint32_t done;  /* a futex: number of the latest that was carried out */
-	_Atomic bool absent;    /* the thread could not be had */
+	_Atomic bool absent;    /* the thread could not be started */
 	uint32_t request;       /* enum helper_request */
 	uint64_t now_ns, deadline_ns, window;
 	_Atomic uint64_t begin_ns; /* of the window that is open; 0: none is */
@@ -65,7 +65,7 @@ struct helper_row {
 	uint64_t desc;
 };
 
-/* Starts the thread of this process; false: it cannot be had.  Once. */
+/* Starts the thread; false: it cannot be started.  Call it once per process. */
 bool helper_start(const struct config *config);
 /* Wakes a helper.  Async-signal-safe. */
 void helper_wake(struct helper *h);

@@ -4,18 +4,20 @@
  *
  * A probe runs on two kinds of threads; each function below says which one calls it:
  *
- *	program   the application's, CUPTI's or NVTX's threads, in the probe's own callbacks.  With
- * no window open a callback is one relaxed load (NVTX also keeps its nesting).  In a window it
+ *	program   threads of the application, of CUPTI or NVTX, in the probe's callbacks
+ *	writer    opens libraries, starts, stops, drains, encodes, stores
+ *
+ * With no window open a callback is one relaxed load (NVTX also keeps its nesting).  In a window it
  * reads a clock and writes a ring.  It does not allocate, lock, print, do I/O or call CUDA, except
- * in CUPTI's buffer completion, which must replace texts by ids because its pointers are invalid
- * afterwards. writer opens libraries, starts, stops, drains, encodes, stores.
+ * when CUPTI completes a buffer: texts are then replaced by ids, as their pointers become invalid.
  *
- * A probe never fails the job.  When open() fails the probe is off, and the log and `tacho-record
- * --doctor` say why.  What it cannot keep, it counts.  State is static: there is one recorder in a
- * process, and CUPTI's callbacks carry no pointer of ours.  Any function may be NULL.
+ * A probe never makes the job fail.  When open() fails the probe is off, and the log and
+ * `tacho-record --doctor` say why.  A probe counts the records that it drops.  State is static,
+ * because there is one recorder in a process, and CUPTI's callbacks carry no pointer of ours.  Any
+ * function may be NULL.
  *
- * Ids of a log (names, tracks, descriptors) are void when rows go to another log: a probe that
- * keeps ids asks writer_log_changed() before it uses them.
+ * Ids of a log (names, tracks, descriptors) are invalid when rows go to another log.  A probe that
+ * keeps ids calls writer_log_changed() before it uses them.
  *
  * To add a probe: write NAME/probe.c with `const struct probe_type probe_NAME`, add X(NAME) to
  * PROBE_LIST, its records to schemas/model/records.def and its fault rows to tests/collector/.
@@ -47,8 +49,8 @@ struct probe_type {
 	 */
 	void (*end)(uint64_t now_ns, uint64_t deadline_ns);
 	/*
-	 * Writer.  Called again and again after end() without a deadline.  True: a GPU has work of
-	 * the window to do, whose rows come with a later drain().
+	 * Writer.  Called repeatedly after end() without a deadline.  True: a GPU still runs work
+	 * of the window, whose rows come with a later drain().
 	 */
 	bool (*behind)(void);
 	/*
@@ -58,19 +60,20 @@ struct probe_type {
 	 */
 	unsigned (*drain)(struct writer *w, uint64_t now_ns);
 	/*
-	 * Writer.  All rows that were put are stored, and so noted in shared memory under `parity`;
-	 * then, when that is committed, what they were made of may be overwritten.
+	 * Writer.  All rows that were put are stored: note_stored() notes this in shared memory
+	 * under `parity`.  stored() follows when that is committed: the sources of these rows may
+	 * then be overwritten.
 	 */
 	void (*note_stored)(unsigned parity);
 	void (*stored)(void);
 	/*
-	 * Writer.  Called instead of drain() during a warmup: what has come until now is in no
-	 * window.
+	 * Writer.  Called instead of drain() during a warmup: drops the records so far, which are
+	 * in no window.
 	 */
 	void (*warmup)(void);
 	/*
-	 * Writer.  Called after the last drain of window number `window`: puts what is still open
-	 * in it.
+	 * Writer.  Called after the last drain of window number `window`: puts the ranges that are
+	 * still open in it.
 	 */
 	void (*close_window)(struct writer *w, uint64_t window);
 	/* Writer.  The probe's own clock now, in ns, for the log's anchors; 0: it has no answer. */

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder.h - processes outside of the recorded ones, which hold their arenas and write their
- *logs.
+ * recorder.h - processes outside of the recorded ones, which map their arenas and write their logs.
  *
  *	recorded process --introduction, arena--> recorder --fork--> a writer for each
  *	tacho-record     --"settle"------------->
  *	                 <--"settled"-------------
  *	tacho-record --ctl  ----------------------------------------> the writer
  *
- * A writer maps the arena of its program, and does there what a thread of the program would: it
- * takes the rings, opens and closes windows by time and by command, samples memory, and saves the
- * flight recorder's ring.  Each is a process because the collector's state is static, and because a
+ * A writer maps the arena of its program and does the work of a writer thread: it drains the rings,
+ * opens and closes windows by time and by command, samples memory, and saves the flight recorder's
+ * ring.  Each is a process because the collector's state is static, and because a
  * damaged arena ends only that writer.  When its program dies - by SIGKILL, a fault, _exit(),
  * exec() - the rings still hold what was made until then, and the writer closes the log with it.
  *
  * Where a writer was killed, another child of the recorder writes what the rings hold at the
  * program's death.
  *
- * The recorder looks at the steps of all programs where hangs are reported.  It is in a session of
- *its own, so that no signal to the job's group reaches it.  It ends when tacho-record is gone and
- *no introduced process is left.
+ * If hangs are reported, the recorder watches the steps of all programs.  It has a session of its
+ * own, so that no signal to the job's process group reaches it.  It ends when tacho-record is gone
+ * and no introduced process is left.
  */
 #pragma once
 
@@ -38,13 +37,13 @@ struct recorder {
 };
 
 /*
- * Starts it, and sets the variable by which recorded processes find it.  It tells on our stderr of
- * steps that take `hang_ns`; 0: of none.
+ * Starts the recorder, and sets the variable by which recorded processes find it.  It reports steps
+ * that take `hang_ns` on our stderr; 0: it reports none.
  */
 enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *err);
 /*
- * Waits until it has made the logs of all that have died, for a moment at most.  Returns how many
- * of its processes were killed; all of them: UINT_MAX.
+ * Waits, for a moment at most, until the logs of all dead processes are written.  Returns how many
+ * of the recorder's processes were killed; UINT_MAX: all of them.
  */
 unsigned recorder_settle(struct recorder *r);
 
@@ -56,7 +55,7 @@ int recorder_serve_program(uint32_t pid);
 
 /* ---- its parts ---- */
 
-/* A process as the recorder got to know it. */
+/* A recorded process that was introduced to the recorder. */
 struct recorded {
 	uint32_t pid;       /* as the recorder sees it */
 	uint32_t inner_pid; /* as it sees itself */
@@ -72,29 +71,29 @@ struct recorded {
 	uint64_t since_ns;   /* CLOCK_MONOTONIC, as the recorder has seen it first */
 	bool is_told;
 };
-/* What probes run outside of the program. */
+/* The probes that run outside of the program; ends with NULL. */
 struct probe_type;
 extern const struct probe_type *const recorder_probes[];
 /*
- * In a process that has adopted an arena: takes the tables and the clock in it, and the settings
- * that its program had, by its environment; false: it is damaged.
+ * In a process that has adopted an arena: takes over its tables and its clock, and reads the
+ * settings from the program's environment; false: the arena is damaged.
  */
 bool recorder_adopt(struct config *config);
-/* What a program that lives has made since; false: it is damaged. */
+/* Takes over what a live program has added since; false: the arena is damaged. */
 bool recorder_adopt_late(void);
-/* Adopts that of a dead process before. */
+/* Adopts the arena of a dead process as a private copy, then does recorder_adopt(). */
 bool recorder_read(const struct recorded *r, struct config *config);
-/* It is in one step for so long. */
+/* Whether a process has been in one step for `hang_ns`. */
 bool recorder_hangs(struct recorded *r, uint64_t hang_ns, uint64_t now_ns);
 void recorder_unwatch(struct recorded *r);
 /*
- * Prints on stderr where each process stands, with Python stacks of those that hang, and which rank
- * waits for which.  Takes its time, so it is for a process of its own.
+ * Prints on stderr the step of each process, Python stacks of those that hang, and which rank waits
+ * for which.  This is slow, so call it in a process of its own.
  */
 void recorder_tell_hang(struct recorded *all, size_t count, uint64_t hang_ns, uint64_t now_ns);
-/* The writer of a program, until that is gone; false: its arena is damaged. */
+/* Runs the writer of a program until the program is gone; false: its arena is damaged. */
 bool recorder_live(const struct recorded *r);
-/* Where recorder_live() runs: the program is dead, or another one by now. */
+/* In a process that runs recorder_live(): the program died, or its process runs another one now. */
 bool recorder_program_is_gone(void);
-/* Makes a log of what the dead process has left; false: nothing could be read. */
+/* Writes a log of what a dead process left in its rings; false: nothing could be read. */
 bool recorder_take_left(const struct recorded *dead);

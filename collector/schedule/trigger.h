@@ -65,9 +65,9 @@ struct trigger_fired {
 };
 
 void trigger_init(struct trigger *t, const struct trigger_spec *spec);
-/* How long a step took. */
+/* Adds the duration of a step to the running median. */
 void trigger_learn(struct trigger *t, uint64_t took_ns);
-/* The median so far, anew; after some learning. */
+/* Computes the threshold again; call it after some trigger_learn(). */
 void trigger_settle(struct trigger *t);
 /*
  * A step ended at `now_ns`.  False: it took less than the threshold, or is not to be saved, in
@@ -75,7 +75,7 @@ void trigger_settle(struct trigger *t);
  */
 bool trigger_slow(struct trigger *t, uint64_t step, uint64_t took_ns, uint64_t now_ns,
 		  struct trigger_fired *out);
-/* A step is open since so long. */
+/* A step has been open for `since_ns`. */
 bool trigger_hang(struct trigger *t, uint64_t step, uint64_t since_ns, uint64_t now_ns,
 		  struct trigger_fired *out);
 

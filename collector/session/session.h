@@ -11,14 +11,13 @@
  * handler for it.  Where CUPTI or NCCL must be asked in the program it has one thread, the helper
  * (helper/helper.h).  Where no recorder can be had nothing is recorded.
  *
- * The hot path reads one word. 0 means off; otherwise it has the bits MODE_* and a generation,
- * which every change moves, so a thread knows by one comparison with its own copy that nothing has
- * changed.  All else here is behind one lock, which is taken when something begins, ends or is
- * asked for, and never for each event.
+ * The hot path reads one word.  0 means off; otherwise it has the bits MODE_* and a generation,
+ * which every change increments.  So one comparison with its own copy tells a thread that nothing
+ * has changed.  One lock protects all else here; it is taken when a window or thread begins or ends
+ * and for requests, never for each event.
  *
- * The arena is made and handed to the recorder when the program makes its first event while a
- *window can come.  A process without events (a shell, a data-loader worker) has neither writer nor
- *file.
+ * The arena is made and handed to the recorder at the program's first event while a window is
+ * possible.  A process without events (a shell, a data-loader worker) has neither writer nor file.
  */
 #pragma once
 
@@ -63,40 +62,40 @@ const char *session_by_text(enum session_by by);
 extern _Atomic bool session_works HIDDEN;
 void session_stop_working(void);
 
-/* The thread in the program, which stands above the session (helper/helper.h). */
+/* The helper thread's functions, which the session cannot call directly (helper/helper.h). */
 struct session_helper {
-	/* At a change of windows, under no lock of ours: something is there that it has to ask. */
+	/* Called without our locks when windows change: whether CUPTI must be called here. */
 	bool (*is_needed)(void);
-	/* Under the session's lock; false: there is no memory for it. */
+	/* Called under the session's lock; false: out of memory. */
 	bool (*start)(const struct config *config);
-	/* Under the session's lock, once it was started: the program has changed the word. */
+	/* Called under the session's lock once it has started: the program changed the word. */
 	void (*changed)(void);
 };
 /*
- * Once, in the constructor; the arguments are borrowed for good.  Starts nothing but the window
- * machine.
+ * Call it once, in the library's constructor; the arguments are borrowed for ever.  It starts only
+ * the window machine.
  */
 void session_init(struct config *config, const struct session_helper *helper);
 /*
- * In a process that has adopted the arena of one that is dead, and its clock: session_span() and
- * session_close_threads() are about its latest window.
+ * In a process that has adopted the arena and the clock of a dead process: session_span() and
+ * session_close_threads() then refer to that process's latest window.
  */
 void session_adopt(struct config *config);
-/* In a process that has adopted the arena of one that lives: the session is that process's. */
+/* In a process that has adopted the arena of a live one: shares that process's session. */
 void session_join(struct config *config, uint32_t program);
-/* The program may look whether the process of its writer is there. */
+/* Sets the process of the writer, so that the program can check that it is alive. */
 void session_runs_as(uint32_t pid);
 /* "/proc/self", or that of the process whose session was joined. */
 const char *session_proc(void);
-/* A helper is to be in the program from the next event on: CUPTI is to be asked there. */
+/* From the next event on the program has a helper, because CUPTI must be called there. */
 void session_needs_helper(void);
-/* Every thread is to look whether one is needed, at its next event. */
+/* Makes every thread check at its next event whether a helper is needed. */
 void session_look_again(void);
 const struct config *session_config(void);
 
 /*
- * The state of this thread, up to date with session_word; NULL: there is none.  With `make`, a
- * thread without a state gets one, and the recorder is told of the first.
+ * The state of this thread, up to date with the session's word; NULL: it has none.  With `make` a
+ * thread without a state gets one; the first one introduces the process to the recorder.
  */
 struct thread_state *session_thread(bool make);
 
@@ -134,23 +133,23 @@ void session_sample(uint64_t now);
 bool session_flush(uint64_t limit_ns);
 /* The same, and closes the log if no window is open. */
 bool session_close_log(uint64_t limit_ns);
-/* The process ends: closes the last window and the log, within `limit_ns`.  Once. */
+/* Call it once, when the process ends: closes the last window and the log within `limit_ns`. */
 void session_exit(uint64_t limit_ns);
 
-/* pthread_atfork() */
+/* Handlers for pthread_atfork(). */
 void session_before_fork(void);
 void session_forked_parent(void);
 void session_forked_child(void);
 
 /* ---- for the writer ---- */
 
-/* The program has made an event: the arena has all that a writer needs. */
+/* Whether the program has had an event, so that the arena has all that a writer needs. */
 bool session_has_begun(void);
-/* The program waits for a round. */
+/* Whether the program waits for a round of the writer. */
 bool session_is_asked(void);
 /* Wakes the writer.  Async-signal-safe. */
 void session_wake_writer(void);
-/* Until somebody wakes it, `limit_ns` (UINT64_MAX: no limit) has passed, or a signal came. */
+/* Sleeps until woken, until `limit_ns` (UINT64_MAX: no limit) has passed, or a signal comes. */
 void session_sleep(uint64_t limit_ns);
 struct session_asked {
 	uint64_t round;
@@ -158,7 +157,7 @@ struct session_asked {
 	bool close;  /* the log is to be closed */
 	bool quit;   /* it is the last one */
 };
-/* The last round is asked for. */
+/* Whether the last round was requested. */
 bool session_quits(void);
 struct session_asked session_round_begins(void);
 void session_round_ends(const struct session_asked *asked);
@@ -178,11 +177,11 @@ struct session_change {
 	bool final; /* at an end: no other window will come by the configuration, so close the log
 		     */
 };
-/* Acts on the signals that came. */
+/* Handles the signals that were counted since the last call. */
 void session_take_signals(void);
 /* Takes the oldest change; false: there is none. */
 bool session_next_change(struct session_change *out);
-/* Whether a begin of a window is among them. */
+/* Whether the pending changes contain the begin of a window. */
 bool session_has_begin(void);
 /* Begin and end of a window, in ticks; end 0: still open. */
 struct tick_span session_span(uint64_t window);
@@ -190,11 +189,11 @@ struct tick_span session_span(uint64_t window);
 uint64_t session_next_ns(void);
 /* Takes the tick of a sample that was requested. */
 bool session_next_sample(uint64_t *at);
-/* Threads have ended whose rings others need. */
+/* Whether new threads need rings of threads that have ended. */
 bool session_wants_rings(void);
-/* A window is open, or its warmup.  Any thread. */
+/* Whether a window or its warmup is open.  Any thread may call it. */
 bool session_is_active(void);
-/* Samples and inputs that came too fast, and starts and stops that made no sense. */
+/* The number of ignored calls: samples and inputs that came too fast, meaningless starts, stops. */
 uint64_t session_ignored(void);
 
 /* All threads, newest first; go on with thread_next(). */

@@ -5,9 +5,9 @@
  *	owner (the thread)    push, pop, step: touches its own state and the clock only
  *	writer thread         takes the ring; reads what is open at the end of a window
  *
- * The state lies in the arena, but for `struct thread_own`.  That is private memory which is wiped
- * in children, so a child that pthread_atfork() knows nothing of agrees with no value of
- * session_word, has no room, and never puts a record into its parent's ring.
+ * The state lies in the arena, except `struct thread_own`.  That is private memory, which the
+ *kernel wipes in children.  So a child for which pthread_atfork() handlers did not run agrees with
+ *no value of session_word, has no room, and never puts a record into its parent's ring.
  *
  * A range is one record, put when it ends; until then it is an entry of the stack.  A thread state
  * agrees with one value of session_word (session.h).  While that value holds, only the owner
@@ -46,8 +46,8 @@ typedef void (*thread_put_fn)(struct thread_state *thread, const struct ring_rec
 			      const void *tail, void *arg);
 
 /*
- * Open ranges of a thread that NVTX's probe keeps besides those of tacho.h, in memory of its own
- * beside the thread state.
+ * The open NVTX ranges of a thread, which the NVTX probe keeps in separate memory besides those of
+ * tacho.h.
  */
 struct probe_ranges {
 	/* Calls put() for each range that was open in the window. */
@@ -110,16 +110,16 @@ static inline void *thread_nvtx(struct thread_state *thread)
 
 	return at ? (uint8_t *)thread + at : NULL;
 }
-/* What threads' NVTX ranges are; before the first thread has one.  Borrowed. */
+/* Sets the functions for NVTX ranges, before any thread has one; `ranges` is borrowed. */
 void threads_have_ranges(const struct probe_ranges *ranges);
 
-/* `ring_bytes` 0: all records are counted as lost.  NULL: no memory. */
+/* With `ring_bytes` 0 all records are counted as lost.  NULL: out of memory. */
 struct thread_state *thread_new(size_t ring_bytes);
-/* In the child of fork(): what its parent's threads agreed with belongs to none of its own. */
+/* In the child of fork(): its threads use no private memory of the parent's. */
 void threads_forked(void);
-/* After arena_adopt(): all states and rings lie within the arena. */
+/* After arena_adopt(): whether all states and rings lie within the arena. */
 bool threads_are_sound(void);
-/* NULL: it is the last one. */
+/* The next thread state of the list; NULL: this is the last one. */
 static inline struct thread_state *thread_next(const struct thread_state *thread)
 {
 	return thread->next ? arena_at(arena(), thread->next) : NULL;
@@ -135,7 +135,7 @@ size_t thread_open_records(const struct thread_state *thread, const struct tick_
 /* The same, one by one, with the ranges that a probe keeps for the thread. */
 void thread_put_open(struct thread_state *thread, const struct tick_span *window, thread_put_fn put,
 		     void *arg);
-/* Nothing is open; by the owner. */
+/* Drops all open ranges and the open step; called by the owner. */
 void thread_clear(struct thread_state *thread);
 /* Notes a slow step for the writer, unless it has not taken the previous one. */
 void thread_step_was_slow(struct thread_state *thread, uint64_t took, uint64_t end);

@@ -3,11 +3,10 @@
  * store.h - where finished blocks go: a file, or the flight recorder's ring.
  *
  *	probes -> writer (rows -> blocks) -> store --file--> <host>.r<rank>.p<pid>.<n>.tacho
- *	                                          \--ring--> a MAP_SHARED local file of constant
- * size
+ *	                                          \--ring--> a MAP_SHARED file of constant size
  *
- * window.h decides when rows are made, and the store decides where the bytes are; they do not know
- * each other.  Writer thread only.  A file that has refused one block of events refuses all later
+ * window.h decides when rows are made, the store decides where their bytes go; neither uses the
+ * other.  Writer thread only.  A file that has refused one block of events refuses all later
  * ones, so that its content has no gaps; the writer counts the loss.  A ring replaces its oldest
  * events instead.  It keeps tables in one of two halves: when that is full, the writer passes all
  * valid tables again, and they go into the other half.
@@ -95,7 +94,7 @@ enum status store_save_left(const char *path, const char *folder, const char *wo
 struct log_ring;
 enum status store_save(struct log_ring *r, const struct store_place *place,
 		       const struct log_saved *why, bool ended, uint64_t *bytes, struct error *err);
-/* When the process began, by field 22 of /proc/PID/stat; 0: there is no such process. */
+/* The start time of a process, field 22 of /proc/PID/stat; 0: there is no such process. */
 uint64_t store_process_began(uint32_t pid);
 
 /* Makes a folder and its parents; *made (may be NULL): it did not exist. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer.h - the writer: drains probes, makes rows to blocks, hands blocks to the store.  It runs
- * in a process of the recorder's.
+ * writer.h - the writer drains probes, encodes rows as blocks, and hands blocks to the store.  It
+ * runs in a process of the recorder.
  *
  *	probes --rows--> writer (trace, log_writer) --blocks--> store --> file
  *
@@ -10,8 +10,8 @@
  * a new log.  Blocks are closed when they are full, or after a second.
  *
  * The functions for probes exist twice: in the program the helper has its own (helper/writer.c),
- * which hand on to the recorder what they are given.  But for writer_wake() they are for the thread
- * that calls the probes.
+ * which send rows to the recorder.  Only the thread that calls the probes may call them, except
+ * writer_wake().
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct writer_program {
 	uint32_t pid;        /* as it sees itself */
 	const char *command; /* its command line */
 	bool is_alone;       /* at its death its ring is saved here; else by tacho-record */
-	/* At the begin of each round: it is dead, or another program by now. */
+	/* Called in each round: the program died, or its process runs another one now. */
 	bool (*is_gone)(void);
 };
 /* In a process that has joined the session of a program: writes its logs until it ends. */
@@ -39,8 +39,8 @@ void writer_run(const struct config *config, const struct probe_type *const *pro
 		const struct writer_program *program);
 
 /*
- * Without a thread: makes a log of what a dead process has left in its arena, if anything; see
- * session_adopt().  `command` is its command line.
+ * Writes a log of what a dead process left in its arena, if anything; see session_adopt().
+ * `command` is its command line.
  */
 void writer_put_left(const struct config *config, const struct probe_type *const *probes,
 		     uint32_t pid, const char *command);
@@ -49,13 +49,13 @@ void writer_put_left(const struct config *config, const struct probe_type *const
 
 /* Opens a log if rows can be put now; false: there is none, and all ids are 0. */
 bool writer_ready(struct writer *w);
-/* A log is open. */
+/* Whether a log is open. */
 bool writer_has_log(const struct writer *w);
-/* The number of the log that rows go to, from 1; ids of another log are void. */
+/* The number of the log that rows go to, from 1; ids of another log are invalid. */
 uint64_t writer_log(const struct writer *w);
 /*
- * For a probe that keeps ids of a log: true when rows go to another log than number `*log`, which
- * becomes the new one.  All ids that the probe keeps are void then.
+ * For a probe that keeps ids of a log: true if rows go to another log than number `*log`, which is
+ * then updated.  All ids that the probe has kept are then invalid.
  */
 static inline bool writer_log_changed(const struct writer *w, uint64_t *log)
 {
@@ -87,12 +87,12 @@ void writer_lose(struct writer *w, enum loss why, uint64_t count);
 void writer_own_cost(struct writer *w, uint64_t ns);
 /* Adds a reading of several clocks; anchor->process is set here. */
 void writer_add_anchor(struct writer *w, const struct anchor *a);
-/* The program's threads are gone, and put nothing more. */
+/* Whether the program's threads are gone, so that no more records come. */
 bool writer_is_last(const struct writer *w);
-/* Another log is about the time before this one's window: rows begin where that does. */
+/* Whether another log covers the time before this window, so that rows are clipped to its begin. */
 bool writer_clips(const struct writer *w);
-/* The tick at which this drain began: nothing that ended later is put, so that what a log has and
- * what is left for the next one are apart. */
+/* The tick at which this drain began.  Records that ended later are not put, so that this log and
+ * the next have no record in common. */
 uint64_t writer_drains_until(const struct writer *w);
 bool writer_wants(const struct writer *w, unsigned kind);
 /* When the open window began; 0: no window is open. */
