@@ -2,6 +2,7 @@
 #include "collector/arena/arena.h"
 #include "collector/config/config.h"
 #include "collector/helper/internal.h"
+#include "collector/probe/cupti/client.h"
 #include "collector/probe/probe.h"
 #include "collector/session/clock.h"
 #include "collector/session/session.h"
@@ -75,6 +76,7 @@ static void begin(uint64_t now_ns)
 	if ((*p)->begin)
 		(*p)->begin(now_ns, NULL);
 	helper.begun = true;
+	atomic_store(&helper.writer.shared->holds, cupti_client_is_on());
 }
 
 static void end(uint64_t now_ns, uint64_t deadline_ns)
@@ -123,6 +125,8 @@ static unsigned drain(void)
 	}
 	put_anchor(now_ns);
 	helper_put_lost(w);
+	if (cupti_client_is_on())
+		atomic_store(&w->shared->holds, true);
 	uint64_t cpu_ns = tick_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	writer_own_cost(w, cpu_ns - helper.cpu_ns);
 	helper.cpu_ns = cpu_ns;
@@ -151,6 +155,7 @@ static void close_window(struct writer *w)
 	put_anchor(tick_to_ns(tick_now()));
 	helper_put_lost(w);
 	helper.begun = false;
+	atomic_store(&w->shared->holds, false);
 }
 
 /*
@@ -263,6 +268,7 @@ bool helper_start(const struct config *config)
 	helper.writer.shared = h;
 	memcpy(helper.probes, inside, sizeof(inside));
 	helper.count = sizeof(inside) / sizeof(inside[0]);
+	atomic_store(&h->holds, cupti_client_is_on()); /* CUDA's begin has started it */
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

@@ -32,6 +32,7 @@ struct helper {
 	_Atomic uint32_t asked; /* number of the latest request */
 	_Atomic uint32_t done;  /* a futex: number of the latest that was carried out */
 	_Atomic bool absent;    /* the thread could not be started */
+	_Atomic bool holds;     /* CUPTI may have records of a window, which die with the program */
 	uint32_t request;       /* enum helper_request */
 	uint64_t now_ns, deadline_ns, window;
 	_Atomic uint64_t begin_ns; /* of the window that is open; 0: none is */

@@ -440,6 +440,9 @@ static void helper_close_window(struct writer *w, uint64_t window)
 		wait_until_done(LIMIT_MS * MS);
 	}
 	read_queue();
+	if (atomic_load(&state.helper->holds) &&
+	    (writer_is_last(w) || session_quits() || recorder_program_is_gone()))
+		writer_lose(w, LOSS_DEATH, 1);
 	atomic_store(&state.helper->begin_ns, 0);
 }
 

@@ -123,7 +123,8 @@ struct anchor {
 	X(DERIVED, 10, "arrows that are drawn again from correlation ids")                         \
 	X(DISK, 11, "not written: disk full or over --max-disk")                                   \
 	X(ORDER, 12, "moved up to keep time order")                                                \
-	X(UNREAD, 13, "rows of tables that are not read")
+	X(UNREAD, 13, "rows of tables that are not read")                                          \
+	X(DEATH, 14, "or more of the last second, held by CUPTI when the process died")
 enum loss {
 #define X(name, number, text) LOSS_##name = number,
 	LOSS_LIST(X)

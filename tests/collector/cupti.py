@@ -32,7 +32,8 @@ KERNEL, MEMCPY, MEMSET, GRAPH, SYNC, API, RANGE, JIT, OVERHEAD, STEP, MARK, ALLO
 EVENTS = (1, 2, 3, 4, 5, 10, 17, 22, 36, 38, 49, 50, 51, 52, 54)  # CUPTI's kinds that become rows
 LOST = {"cupti": "dropped by CUPTI", "buffer": "no buffer left", "ceiling": "over a ceiling",
         "time": "without usable times", "cut": "cut out by an option",
-        "place": "not representable in the output format", "ring": "ring full"}
+        "place": "not representable in the output format", "ring": "ring full",
+        "death": "or more of the last second, held by CUPTI when the process died"}
 
 B = None
 SANITIZED = ""
@@ -187,7 +188,7 @@ def exact(r, losses=()):
     r.equal("waits", r.count(SYNC), t["syncs"])
     r.equal("CUDA events", r.count(MARK, "^CUDA event"), t["events"])
     r.equal("launches", r.count(API, "^cudaLaunchKernel$"), t["runtime"].get("211", 0))
-    for key in ("ring", "cupti", "buffer", "ceiling", "time", "place"):
+    for key in ("ring", "cupti", "buffer", "ceiling", "time", "place", "death"):
         if key not in losses:
             r.equal("lost: %s" % LOST[key], r.lost(key), 0)
 
@@ -528,10 +529,20 @@ def late_attach(r):
     r.holds("kernels after the first look", 0 < r.count(KERNEL) < r.truth["kernels"])
 
 
-def killed(r):
-    r.equal("exit code", r.code, -signal.SIGKILL)
-    r.holds("closed", all(log.whole for log in r.logs))
-    r.holds("kernels before it: %d" % r.count(KERNEL), r.count(KERNEL) > 1000)
+def died(number, kernels=1000):
+    """The log has what came before, and says that what CUPTI held is missing; so do those that read it."""
+    def check(r):
+        r.equal("exit code", r.code, -number)
+        r.holds("closed", r.logs and all(log.whole for log in r.logs))
+        r.holds("kernels before it: %d" % r.count(KERNEL), r.count(KERNEL) >= kernels)
+        r.equal("lost: %s" % LOST["death"], r.lost("death"), 1)
+        r.equal("in the report", check_report(r).get("death"), 1)
+        for words in (("--report", "check"), ()):
+            text = subprocess.run([os.path.join(B, "tacho-analyze"), os.path.join(r.folder, "log"), *words],
+                                  capture_output=True, text=True, errors="replace").stdout
+            r.holds("it is said: %s" % text[-2000:], "the GPU's last second" in text and
+                    not re.search("there are none|no record was lost", text))
+    return check
 
 
 def noticed_takeover(r):
@@ -979,10 +990,10 @@ row("fork", words="--fork 1 --threads 3 --steps 40", builds=("12", "13"))
 row("fork-quick", words="--fork 2 --threads 3 --steps 40")
 row("fork-exec", words="--fork 3 --threads 3 --steps 40")
 row("unload", words="--unload 1")
-row("kill", killed, "--steps 400 --step_us 10000 --kill 9")
-row("term", lambda r: (r.equal("exit code", r.code, -signal.SIGTERM), r.holds("closed", all(l.whole for l in r.logs)),
-                       r.holds("kernels before it: %d" % r.count(KERNEL), r.count(KERNEL) > 1000)),
-    "--steps 1600 --step_us 1000 --kill 15", preload=True)
+row("kill", died(signal.SIGKILL), "--steps 400 --step_us 10000 --kill 9")
+row("kill-before-a-flush", died(signal.SIGKILL, 0), "--steps 20 --kill 9", preload=True)
+row("segv", died(signal.SIGSEGV), "--steps 1600 --step_us 1000 --kill 11", preload=True)
+row("term", died(signal.SIGTERM), "--steps 1600 --step_us 1000 --kill 15", preload=True)
 row("exit-within-cupti", nothing_within, "--steps 20", preload=True, **fake(flush_us=3500000))
 row("stopped-later", stopped_later, "--early 1 --before_ms 200 --steps 400 --step_us 10000", "for=1s", preload=True, **fake(enable_us=2500000))
 row("quick-exit", quick, "--quick 1 --exit 5", code=5)

@@ -327,8 +327,10 @@ void test_check_losses(void)
 	put_window(&m, 0, false);
 	trace_lose(m.run.trace, m.pid, LOSS_RING, 3);
 	trace_lose(m.run.trace, m.pid, LOSS_CUT_OUT, 5);
+	trace_lose(m.run.trace, m.pid, LOSS_DEATH, 1);
 	t = report_of(&m, 0);
-	check_row(t, "losses", "ring", "bad", 3); /* of 22 events */
+	check_row(t, "losses", "ring", "bad", 3);    /* of 22 events */
+	check_row(t, "losses", "death", "doubt", 1); /* nobody knows how many */
 	check_row(t, "losses", "cut_out", "good", 5);
 	CHECK(find(t, "losses", "") == NULL);
 	check_text(t, "losses", "ring", "ring was full; 12.00 % of all");

@@ -399,6 +399,7 @@ static void add_losses(const struct page *p, struct blocks *b)
 		const char *reason = view_cell(&losses, row, "reason").text;
 		bool is_asked = !strcmp(reason, "cut_out"), is_moved = !strcmp(reason, "order");
 		bool is_no_loss = is_asked || is_moved || !strcmp(reason, "unread");
+		bool is_death = !strcmp(reason, "death");
 		bool is_first = true;
 		uint64_t sum = 0;
 
@@ -413,6 +414,7 @@ static void add_losses(const struct page *p, struct blocks *b)
 		reason = blocks_text(b, "%s%s %s", w ? ", " : "", show_count(b, sum),
 				     is_asked   ? "cut out"
 				     : is_moved ? "moved to keep order"
+				     : is_death ? "or more of the GPU's last second before a death"
 						: reason);
 		w = w ? w : add_words(b, ROLE_LINE, 14);
 		add_span(b, w, is_no_loss ? TOKEN_DIM : TOKEN_WARN, reason);

@@ -427,6 +427,8 @@ static const struct {
 	{ "ring", VERDICT_DOUBT, "lost, their thread's ring was full" },
 	{ "buffer", VERDICT_DOUBT, "lost, no buffer was left" },
 	{ "ceiling", VERDICT_DOUBT, "lost, over a ceiling" },
+	{ "death", VERDICT_DOUBT,
+	  "or more of the GPU's last second are missing: CUPTI held them when the process died" },
 };
 
 static enum verdict judge_loss(struct judge *j, const char *reason, uint64_t count)
@@ -440,8 +442,9 @@ static enum verdict judge_loss(struct judge *j, const char *reason, uint64_t cou
 	if (i == rows)
 		return conclude(j, VERDICT_DOUBT, count, "%s record%s missing: %s", num(count),
 				count == 1 ? "" : "s", reason);
-	if (loss_rows[i].verdict == VERDICT_GOOD)
-		return conclude(j, VERDICT_GOOD, count, "%s record%s %s", num(count),
+	/* at a death the number is unknown, and so is its share */
+	if (loss_rows[i].verdict == VERDICT_GOOD || !strcmp(reason, "death"))
+		return conclude(j, loss_rows[i].verdict, count, "%s record%s %s", num(count),
 				count == 1 ? "" : "s", loss_rows[i].text);
 	return conclude(j, percent >= LOSS_BAD_PERCENT ? VERDICT_BAD : loss_rows[i].verdict, count,
 			"%s record%s %s; %s%.2f %% of all", num(count), count == 1 ? "" : "s",
