@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns.h - the columns of tables of events: the same cells in csv and sqlite. */
+/* columns.h - the columns of tables of events, which csv and sqlite share. */
 #pragma once
 
 #include "convert/sink/template.h"
 
-/* In the order of csv, whose names these are. */
+/* The columns have the order and the names of csv. */
 #define COLUMN_LIST(X)                                                                             \
 	X(TIME, "time_ns") /* begin, ns since the Unix epoch or what the input counts from */      \
 	X(DURATION, "dur_ns")                                                                      \
@@ -54,14 +54,14 @@ struct cell cell_u64(bool is_there, uint64_t u64);
 struct cell cell_word(const char *word);                     /* empty without characters */
 struct cell cell_name(const struct trace *t, uint32_t name); /* empty for name 0 */
 
-/* Fills all columns but those of the process and the track. */
+/* Fills all columns except those of the process and the track. */
 void columns_of_event(const struct trace *t, const struct event *e, struct cell cells[COLUMN_END]);
 void columns_of_track(const struct trace *t, const struct track *k, struct cell cells[COLUMN_END]);
 
 const char *track_type_word(unsigned type); /* "stream" */
 
-/* Appends `count` attributes as one JSON object, nothing where there are none; `values` are those
- * of an event, NULL: the attributes' own. */
+/* Appends `count` attributes as one JSON object, or nothing if there are none.  `values` are those
+ * of an event; NULL: the attributes have them. */
 void put_json_attrs(struct buf *out, const struct trace *t, const struct attr *attrs, size_t count,
 		    const uint64_t *values);
 
@@ -72,7 +72,7 @@ struct arg_format {
 };
 extern const struct arg_format json_args; /* `"key": value` */
 
-/* All arguments of events, under the names that the trace has for them. */
+/* All arguments of events, under their names in the trace. */
 struct column_args {
 	struct templates templates;
 	const struct arg_format *format;
@@ -80,6 +80,7 @@ struct column_args {
 };
 enum status column_args_init(struct column_args *a, const struct trace *t,
 			     const struct arg_format *format, bool all, struct error *err);
-/* Appends the arguments, `begin` before the first and ", " or the like before the others. */
+/* Appends the arguments with `begin` before the first and a separator such as ", " before the
+ * others. */
 enum status column_args_put(struct column_args *a, const struct event *e, const char *begin,
 			    const char *between, struct buf *out, struct error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data_tables.h - a trace as tables: what sqlite and parquet write.  Columns, units, keys and
- * meaning stand here once; the rows are made here, and a sink puts their cells.
+ * data_tables.h - a trace as tables, for the sinks sqlite and parquet.  Columns, units, keys and
+ * meanings are defined here once; the rows are made here, and a sink writes their cells.
  *
- * Names of tables and columns are stable: more may be added, none change meaning.
+ * Names of tables and columns are stable: new ones may be added, but none changes its meaning.
  */
 #pragma once
 
@@ -19,7 +19,8 @@ enum data_table_id {
 	TABLE_SCHEMAS,
 	TABLE_WINDOWS,
 	TABLE_DESCRIPTION,
-	/* Rows of the three that follow come while the trace is read, of the last at its end. */
+	/* Rows of the next three tables come while the trace is read, and those of the last at its
+	   end. */
 	TABLE_EVENTS,
 	TABLE_STEPS,
 	TABLE_PHASES,
@@ -44,7 +45,7 @@ struct data_table {
 extern const struct data_table data_tables[TABLE_COUNT];
 size_t data_table_width(const struct data_table *t);
 
-/* What answers a question that the tables answer together. */
+/* A view: a query that combines several tables. */
 struct data_view {
 	const char *name, *meaning, *select; /* SQL */
 };
@@ -54,7 +55,7 @@ struct data_tables {
 	struct trace *trace;           /* borrowed, as what follows */
 	const struct context *context; /* NULL: phases have no names */
 	void *self;
-	/* A row: as many cells as the table is wide.  Texts are borrowed for the call. */
+	/* Takes a row, which has a cell for each column.  Texts are borrowed for the call. */
 	enum status (*put)(void *self, enum data_table_id table, const struct cell *cells,
 			   struct error *err);
 	struct data_process *processes; /* index: process */
@@ -62,18 +63,18 @@ struct data_tables {
 	struct buf attrs;
 };
 
-/* `put` and the borrowed members are set. */
+/* The caller has set `put` and the borrowed members. */
 enum status data_tables_init(struct data_tables *t, struct error *err);
 void data_tables_release(struct data_tables *t); /* accepts a zeroed one */
-/* The rows of one of the tables that are complete before the first event. */
+/* Puts the rows of a table that is complete before the first event. */
 enum status data_tables_put_static(struct data_tables *t, enum data_table_id table,
 				   struct error *err);
-/* Events, steps and phases. */
+/* Puts events, steps and phases. */
 enum status data_tables_put_batch(struct data_tables *t, const struct batch *batch,
 				  struct error *err);
-/* After the last batch: the phases that are open, and losses. */
+/* Call this after the last batch: it puts the open phases and the losses. */
 enum status data_tables_put_end(struct data_tables *t, struct error *err);
 
-/* A cell's text as valid UTF-8 in `scratch`, or where it stands; *len: its length.  A number's
- * digits, for a TABLE_ANY in a format that has none. */
+/* Returns a cell's text as valid UTF-8, in place or in `scratch`, and its length in *len.  For a
+ * number it returns the digits, for formats without TABLE_ANY. */
 const char *cell_text(const struct cell *cell, struct buf *scratch, size_t *len);

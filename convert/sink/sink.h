@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink.h - writers of formats.  Push on this side: open, put batch after batch, close.
+ * sink.h - writers of formats.  Their caller pushes: open, put for each batch, close.
  *
  * The trace's tables are complete at open() (trace.h), so string tables, descriptors and Kineto's
  * distributedInfo are written there.  What is final only at the end, such as the lengths in an
- * XSpace, waits in a spool of the sink's own and is written by close().  A sink holds no event:
- * what put() was given is gone when it returns.
+ * XSpace, waits in the sink's spool until close() writes it.  A sink must not keep pointers to
+ * events, which are valid only during put().
  *
- * A sink writes through `struct out` only: a temporary name, gzip by the name's ending, renamed by
- * out_commit() after close() succeeded.  It knows no source and no report.
+ * A sink writes only through `struct out`, which handles temporary names and gzip and is committed
+ * after close() succeeded.  It depends on no source and no report.
  *
- * An event that the format cannot hold is counted (trace_lose, LOSS_NO_PLACE), never dropped in
- * silence.  Names may hold any byte; what is written is valid.
+ * A sink counts each event that the format cannot hold (trace_lose, LOSS_NO_PLACE).  Names may
+ * contain any byte, but outputs must be valid.
  *
- * To add a format: write NAME/sink.c that exports `const struct sink_type sink_NAME`, add X(NAME)
+ * To add a format, write NAME/sink.c that exports `const struct sink_type sink_NAME`, add X(NAME)
  * to SINK_LIST below, rows in tests/cli/CASES, its real reader in tests/clients/.
  */
 #pragma once
@@ -27,7 +27,7 @@ enum sink_scope {
 	SINK_WHOLE,       /* one output, all inputs merged on one clock: log, text */
 	SINK_PER_PROCESS, /* one for each process, never merged: chrome, memory; with more than
 			   * one process -o names a folder */
-	SINK_EITHER,      /* one for each process where -o names a folder, else one of all */
+	SINK_EITHER,      /* one for each process if -o names a folder, otherwise one of all */
 };
 
 struct sink_attachment {  /* a report on the inputs that the sink carries */
@@ -51,17 +51,17 @@ struct sink_request {
 	size_t attachment_count;
 	struct buf *names; /* of an is_folder's files: those of the run so far, each with its NUL;
 			    * borrowed until free() */
-	bool may_exceed;   /* viewer_most is looked after above: a larger file is thrown away */
+	bool may_exceed;   /* the caller enforces viewer_most and removes a larger file */
 };
 
-/* What all sinks have; each sink's own state begins with it. */
+/* The part that all sinks share; the state of each sink begins with it. */
 struct sink {
 	const struct sink_type *type;
 	struct trace *trace; /* these three as in the request */
 	struct out *out;
 	uint32_t process;
-	/* For the summary of the run: events in the output, and events that the format has nothing
-	 * to do with (for memory: all but samples of memory). */
+	/* For the summary of the run: events in the output, and events that the format does not
+	 * concern (for memory: all except samples of memory). */
 	uint64_t written, left_out;
 	uint64_t viewer_bytes; /* after close(): of the file that viewer_most is for */
 	struct buf lines;      /* bytes that sink_flush() writes */
@@ -83,8 +83,8 @@ struct sink_type {
 	unsigned needs_for_args; /* the same, where all arguments are shown */
 	size_t size;             /* of the sink's state, which is zeroed but for struct sink */
 	enum status (*open)(struct sink *s, const struct sink_request *req, struct error *err);
-	/* One of both: for a batch, or for each event of the process (each event, where there is
-	 * one file of all processes). */
+	/* A sink has one of these two: for a batch, or for each event of the process (each event,
+	 * if one file holds all processes). */
 	enum status (*put)(struct sink *s, const struct batch *batch, struct error *err);
 	enum status (*put_event)(struct sink *s, const struct event *e, struct error *err);
 	enum status (*close)(struct sink *s, struct error *err); /* NULL: sink_flush() is all */
@@ -95,27 +95,27 @@ enum status sink_open(struct sink **out, const struct sink_type *type,
 		      const struct sink_request *req, struct error *err);
 enum status sink_put(struct sink *s, const struct batch *batch, struct error *err);
 enum status sink_close(struct sink *s, struct error *err);
-void sink_free(struct sink *s); /* after close, or instead of it: then nothing was made; or NULL */
+void sink_free(struct sink *s); /* after close, or instead, which makes no output; or NULL */
 
 /* Writes s->lines if there are at least so many bytes. */
 enum status sink_flush(struct sink *s, size_t least, struct error *err);
 enum { SINK_LINES_BYTES = 32 * 1024 };
 
 /*
- * Appends the name of a process's file and its NUL to `names`, which no name in it is equal to:
- * `folder` as it is, then `form`, in which {host} {pid} {ns} are filled in, {rank} as r3, or as
- * p1234 where the rank is unknown, and {n.} or {.n} as "2." or ".2" where a name comes again.
+ * Appends a new name for a process's file and its NUL to `names`: `folder`, then `form`, in which
+ * {host} {pid} {ns} are filled in, {rank} becomes r3, or p1234 if the rank is unknown, and {n.} or
+ * {.n} becomes "2." or ".2" if `names` has the name already.
  */
 enum status sink_put_name(const char *folder, const char *form, const struct trace *trace,
 			  uint32_t process, uint64_t ns, struct buf *names, struct error *err);
 
-/* The word of an event's kind, of a range its class, of a call of the driver "driver"; "": unknown.
- */
+/* Returns the word of an event's kind, for a range its class, for a call of the driver "driver";
+ * "": unknown. */
 const char *sink_kind_word(const struct event *e);
 
 /*
- * Appends a text as valid UTF-8: each byte that belongs to no character becomes U+FFFD, as does a
- * NUL unless `keeps_nul`.  Returns whether any byte did.
+ * Appends a text as valid UTF-8: each byte that belongs to no character becomes U+FFFD, and so does
+ * a NUL unless `keeps_nul`.  Returns whether it replaced any byte.
  */
 bool sink_put_utf8(const char *text, size_t len, bool keeps_nul, struct buf *out);
 

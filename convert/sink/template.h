@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * template.h - how events of one kind, subkind and argument schema are written: constant bytes with
- * placeholders between them.
+ * template.h - keeps how events of one kind, subkind and argument schema are written, as constant
+ * bytes with placeholders between them.
  *
- * Each format has its own bytes and its own encoding of values; what it makes once is kept here.
- * Memory is bounded: when the arena is full all templates are dropped, to be made again as needed.
+ * Each format has its own bytes and its own encoding of values.  Memory is bounded: when the arena
+ * is full, all templates are dropped and made again as needed.
  */
 #pragma once
 
@@ -12,11 +12,11 @@
 #include "schemas/base/buf.h"
 #include "schemas/model/args.h"
 
-/* The key of one argument, encoded, and the placeholder for its value behind it. */
+/* The encoded key of one argument, and the placeholder for its value behind it. */
 struct template_part {
 	const uint8_t *bytes;
 	uint32_t len;
-	struct placeholder at; /* ARG_CONST: there is none, the bytes hold the value too */
+	struct placeholder at; /* ARG_CONST: none, because the bytes include the value */
 };
 enum { TEMPLATE_SLACK = 16 }; /* bytes behind those of a part that may be read */
 
@@ -45,21 +45,22 @@ struct templates {
 	struct arena arena;
 	struct template **by_schema;
 	size_t schemas;
-	/* Of the template that is being made: */
+	/* These belong to the template that is being made. */
 	struct arg_list list;
 	struct buf text; /* the bytes of the next part */
-	bool is_full;    /* the arena has no place for it */
+	bool is_full;    /* the arena has no room for it */
 };
 
 enum status templates_init(struct templates *t, const struct template_type *type, void *self,
 			   const struct trace *trace, struct error *err);
 void templates_release(struct templates *t); /* accepts a zeroed one */
 
-/* Makes and keeps a template; ST_CEILING when even an empty arena has no place for it. */
+/* Makes and keeps a template; returns ST_CEILING if even an empty arena has no room for it. */
 enum status template_make(struct templates *t, const struct event *e, struct template **out,
 			  struct error *err);
 
-/* The template for an event, which stays until the next is made; NULL: it is to be made. */
+/* Returns the template for an event, which is valid until the next is made; NULL: there is none
+ * yet. */
 static inline struct template *template_find(const struct templates *t, const struct event *e)
 {
 	struct template *p = t->by_schema[e->schema < t->schemas ? e->schema : 0];
@@ -69,5 +70,5 @@ static inline struct template *template_find(const struct templates *t, const st
 	return p;
 }
 
-/* For makers: takes the bytes out of t->text into the next part. */
+/* Moves the bytes of t->text to the next part of a template, in `make`. */
 void template_add(struct templates *t, struct template *p, struct placeholder at);

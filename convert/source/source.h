@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.h - readers of formats; everything above them that gives events is a source too.
+ * source.h - readers of formats.  Stages, which wrap a source, are sources too.
  *
- * Pull on this side: next() gives the next batch, in the order of event.h.  A batch and all it
- * points to is borrowed until the next call on the *same* source; a stage that wraps a source
- * (merge, step, link, filter) may write into the batch it got and pass it on, uncopied.
+ * Callers pull: next() returns the next batch in the order of event.h.  A batch and all that it
+ * points to is borrowed until the next call on the *same* source.  A stage (merge, context, filter)
+ * may change the batch that it got and pass it on without a copy.
  *
- * open() ends with the trace's tables complete (trace.h), whatever that takes: the log walks its
- * block headers; a format that is not in time order (Kineto, XSpace) is read once to its end
- * through a spool; an input that cannot seek is kept in an unlinked scratch file first.  open()
- * may use the whole budget, alone; from then to close() a source holds `resident` bytes at most,
- * so 1,024 of them fit.  There is no rewind: who needs a second pass opens the input again.
+ * open() completes the trace's tables (trace.h): the log walks its block headers, a format that is
+ * not in time order (Kineto, XSpace) is read once to its end through a spool, and an input that
+ * cannot seek is first copied to an unlinked scratch file.  During open() a source may use the
+ * whole budget; from then until close() it holds at most `resident` bytes, so 1,024 of them fit.
+ * There is no rewind: for a second pass, open the input again.
  *
- * To add a format: write NAME/source.c that exports `const struct source_type source_NAME`, add
+ * To add a format, write NAME/source.c that exports `const struct source_type source_NAME`, add
  * X(NAME) to SOURCE_LIST below, a sample or generator for the tests and a fuzz target.  A reader of
- * events that stand in no order of time is a spool reader (spooled.h): its read() fills a spool,
- * and makes each event by import.h, from import_begin() to import_put().
+ * events that are not in time order is a spool reader (spooled.h): its read() fills a spool and
+ * makes each event by import.h, from import_begin() to import_put().
  */
 #pragma once
 
@@ -28,9 +28,9 @@ struct filter; /* what the user asked for (convert/stage/filter/filter.h) */
 struct spool_reader;
 
 struct budget {
-	size_t opening;   /* bytes a source may use inside open() */
-	size_t resident;  /* bytes it may hold afterwards; 64 KiB by default */
-	unsigned threads; /* helpers for decode and inflate, 0: none; same events at any number */
+	size_t opening;      /* bytes a source may use inside open() */
+	size_t resident;     /* bytes it may hold afterwards; 64 KiB by default */
+	unsigned threads;    /* helpers for decode and inflate; the events do not depend on it */
 	const char *scratch; /* folder for unlinked files; borrowed */
 };
 
@@ -42,24 +42,25 @@ struct source_type {
 	const char *name; /* as in messages and --help */
 	const char *help; /* one line */
 	/*
-	 * How sure this reader is: 0 not mine .. 100 certain.  `head` is up to 64 KiB from the
-	 * start, after any compression.  The best bidder opens; if its open() returns ST_FORMAT at
-	 * its first look, the next best is asked.
+	 * Returns how sure this reader is, from 0 (another format) to 100 (certain).  `head` is up
+	 * to 64 KiB from the start, decompressed.  The best bidder opens; if its open() returns
+	 * ST_FORMAT at once, the next best one does.
 	 */
 	int (*bid)(const uint8_t *head, size_t len);
 	/*
-	 * `wanted` is a hint to skip early (whole blocks, whole categories): events outside may
-	 * still be given, a stage filters exactly.  *out is owned by the caller, close() frees it;
-	 * it is NULL after an error.  `in` is borrowed until close().  NULL: `spooled` opens it.
+	 * `wanted` is a hint to skip whole blocks or categories early; events outside may still be
+	 * returned, because a stage filters exactly.  The caller owns *out, which close() frees; it
+	 * is NULL after an error.  `in` is borrowed until close().  If this is NULL, `spooled`
+	 * opens.
 	 */
 	enum status (*open)(struct source **out, struct input *in, struct trace *trace,
 			    const struct budget *budget, const struct filter *wanted,
 			    struct error *err);
-	const struct spool_reader *spooled; /* of a format in no order of time, else NULL */
+	const struct spool_reader *spooled; /* for a format that is not in time order, or NULL */
 	/*
-	 * ST_OK with at least one event; ST_END; or the fault that ends this input, after all
-	 * that was readable before it has been given.  Single damaged records are lost and
-	 * counted (trace_lose), an event that would break the order is moved up to it and counted.
+	 * Returns ST_OK with at least one event, ST_END, or the fault that ends this input after
+	 * all that was readable before it was returned.  Single damaged records are counted
+	 * (trace_lose); an event that would break the order is moved up and counted.
 	 */
 	enum status (*next)(struct source *s, struct batch *out, struct error *err);
 	void (*close)(struct source *s);
@@ -68,7 +69,7 @@ struct source_type {
 enum status source_open(struct source **out, struct input *in, struct trace *trace,
 			const struct budget *budget, const struct filter *wanted,
 			struct error *err);
-/* The same without bids, by the reader of this type. */
+/* The same by the reader of this type, without bids. */
 enum status source_open_as(struct source **out, const struct source_type *type, struct input *in,
 			   struct trace *trace, const struct budget *budget,
 			   const struct filter *wanted, struct error *err);
@@ -85,23 +86,22 @@ static inline void source_close(struct source *s)
 }
 
 /*
- * input_paths_find(), and of what lies in a folder only files that some source claims: the folder
- * of a run holds other JSON too.  Where others are left, outputs of Tacho are no inputs, which they
- * say in their first bytes; a log is one where a file that it was made of lies there too.  Nor is
- * JSON that JAX and XProf write beside the XSpace that it was made from.  ST_FORMAT when nothing is
- * left of a folder.
+ * As input_paths_find(), but takes from a folder only files that some source claims, because the
+ * folder of a run has other JSON too.  If others remain, it also leaves out Tacho's outputs, which
+ * are marked in their first bytes, logs beside a file that they were made from, and JSON that JAX
+ * and XProf write beside the XSpace that it was made from.  ST_FORMAT: nothing is left of a folder.
  */
 struct input_paths;
 struct passed_over { /* how many files of each kind were not taken */
 	size_t no_trace, own, twin;
 };
-/* How outputs say that they are ours: a key in JSON and in an XSpace, SQLite's application id. */
+/* The marks of our outputs: a key in JSON and in an XSpace, and SQLite's application id. */
 #define OWN_KEY           "converted_by"
 #define OWN_DERIVED       "made by Tacho from the events" /* a row of Perfetto that is no input */
 #define PATH_KEY          "call path" /* an argument that is found again, so it is not read */
 #define SQLITE_OWN_ID     "Tach"
 #define SQLITE_OWN_NUMBER "0x54616368" /* the same */
-/* of one and of several, for say_passed_over() */
+/* the singular and the plural for say_passed_over() */
 #define PASSED_NO_TRACE "file that is not a trace", "files that are not traces"
 #define PASSED_OWN                                                                                 \
 	"file that Tacho wrote (name it to read it)",                                              \
@@ -130,5 +130,5 @@ enum { SOURCE_TYPES = 0 SOURCE_LIST(X) };
 #undef X
 extern const struct source_type *const source_types[]; /* ends with NULL */
 
-/* What a file is that no reader claims, and what to do instead; NULL: unknown. */
+/* Returns what a file is that no reader claims and what to do instead, or NULL if it is unknown. */
 const char *source_known(const char *path, const uint8_t *head, size_t len);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spooled.h - the source of a format whose events stand in no order of time.
+ * spooled.h - the source of a format whose events are not in time order.
  *
- * Its file is read once to its end while the source opens, the events wait in a spool, and a fault
- * that ended the input is returned after the last of them.  A format describes itself by a spool
- * reader; what read() keeps lives until it returns.
+ * The source reads its file to the end when it opens, keeps the events in a spool, and returns a
+ * fault that ended the input after the last of them.  A format provides a spool reader; what read()
+ * allocates lasts until it returns.
  */
 #pragma once
 
 #include "convert/spool/spool.h"
 
-/* Times in a spool are the file's plus this, because the file's may be negative, and because the
- * epoch they count from may stand at the end of the file. */
+/* Is added to the file's times in a spool, because these may be negative and because their epoch
+ * may be at the end of the file. */
 #define SPOOL_BIAS ((int64_t)1 << 62)
 
 struct spool_source {
@@ -19,8 +19,8 @@ struct spool_source {
 	struct trace *trace;
 	struct spool *spool;
 	bool is_biased;     /* times in the spool have SPOOL_BIAS added */
-	int64_t base_ns;    /* is added to the file's times; set at its end */
-	uint32_t process;   /* which loses events from before the epoch, 0: the input as a whole */
+	int64_t base_ns;    /* to be added to the file's times; known at its end */
+	uint32_t process;   /* counts events before the epoch as lost; 0: the input does */
 	struct error fault; /* what ended the input */
 	struct input *in;   /* for its progress */
 	uint64_t given;     /* events */
@@ -28,12 +28,12 @@ struct spool_source {
 };
 
 struct spool_reader {
-	size_t own_bytes; /* of the opening budget: windows and tables of the reader */
+	size_t own_bytes; /* for the reader's windows and tables, from the opening budget */
 	unsigned spools;  /* how many spools share the rest of it */
 	/*
-	 * Reads all of `in` into s->spool; `left` is the budget of one spool.  Needs `err`.  A
-	 * fault that ends the input after something was readable goes to s->fault, any other is
-	 * returned.
+	 * Reads all of `in` into s->spool; `left` is the budget of one spool and `err` is not
+	 * NULL.  A fault that ends the input after something was readable goes to s->fault; others
+	 * are returned.
 	 */
 	enum status (*read)(struct spool_source *s, struct input *in, const struct budget *left,
 			    struct error *err);
@@ -42,7 +42,7 @@ struct spool_reader {
 /* Opens a source by type->spooled. */
 enum status spool_source_open(struct source **out, const struct source_type *type, struct input *in,
 			      struct trace *trace, const struct budget *budget, struct error *err);
-/* For the type of the format. */
+/* The `next` of such a format's type. */
 enum status spool_source_next(struct source *source, struct batch *out, struct error *err);
 void spool_source_close(struct source *source);
 
@@ -54,5 +54,5 @@ void spool_source_close(struct source *source);
  */
 void spool_source_clock(struct spool_source *s, uint64_t base_ns, int64_t first_ns);
 
-/* Makes a process of its own for the file at `path`; who it really is may be set later. */
+/* Adds a process for the file at `path`; its identity may be set later. */
 enum status spool_source_process(struct spool_source *s, const char *path, struct error *err);

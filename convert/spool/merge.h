@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge.h - several sources become one, in time order.
+ * merge.h - merges several sources into one, in time order.
  *
  * A heap (schemas/base/heap.h) holds the inputs by their next event; the key is (begin, end
  * descending, number of the input), so the order is total.  Events are copied into the batch, but
- * event.args stays where the input has it.  An input may therefore be asked for more only after
- * the batch was given back, and a batch ends where an input has no more events at hand.
+ * event.args points into the input's batch.  So the merge calls an input again only after the
+ * caller is done with the batch, and a batch ends where one input has no more events ready.
  *
  * Clocks of inputs differ by host.  A clock_fit, made by convert/stage/align, maps an input's times
  * to the run's.
@@ -14,10 +14,10 @@
 
 #include "convert/source/source.h"
 
-/* From an input's clock to the run's: t + offset + drift * (t - origin), rounded, monotonic. */
+/* Maps an input's clock to the run's: t + offset + drift * (t - origin), rounded, monotonic. */
 struct clock_fit {
 	int64_t offset_ns;
-	double drift;                 /* seconds per second; |drift| < 1e-3, else it is refused */
+	double drift;                 /* seconds per second; refused unless |drift| < 1e-3 */
 	uint64_t origin_ns, error_ns; /* error: residual after the fit, for the reader */
 };
 uint64_t clock_fit_at(const struct clock_fit *fit, uint64_t t_ns);
@@ -26,16 +26,16 @@ uint64_t clock_fit_at(const struct clock_fit *fit, uint64_t t_ns);
 struct run_input {
 	struct source *source;
 	const char *path;                    /* borrowed */
-	uint32_t first_process, end_process; /* the processes that it brought to the trace */
+	uint32_t first_process, end_process; /* the processes that it added to the trace */
 	bool epoch_known;
 	struct clock_fit fit; /* zeroed: its times are the run's */
 };
-/* Takes the fault of one of many inputs, which has ended early or could not be opened. */
+/* Takes the fault of one of many inputs that ended early or could not be opened. */
 typedef void (*input_fault)(void *self, const char *path, const struct error *why);
 
 /*
- * A source over `count` inputs, which are copied.  It owns their sources from here on, even on
- * failure.  An input that fails ends there and its fault goes to `fault`; the others go on.
+ * Makes a source of `count` inputs, which are copied, and takes over their sources, even on
+ * failure.  An input that fails ends there and its fault goes to `fault`; the others continue.
  */
 enum status merge_open(struct source **out, const struct run_input *inputs, size_t count,
 		       input_fault fault, void *self, struct error *err);

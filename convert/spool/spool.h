@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool.h - events go in in any order and come out in order, in bounded memory.
+ * spool.h - sorts events in bounded memory.
  *
- * What fits the budget is sorted and appended as one run to an unlinked scratch file; reading
- * merges the runs.  It is the only external sort:
+ * Events that fit the budget are sorted and appended as one run to an unlinked scratch file;
+ * reading merges the runs.  This is the only external sort:
  *
  *	an unsorted source      group 0 for all: time order
  *	sink tensorboard        one group for each line of a plane: line after line
  *
- * A spool that never passes its budget touches no disk.  It uses half of budget->opening, but
- * never less than SPOOL_LEAST, while events go in and, with a smaller share, while they come out;
- * and 40 bytes for each group of each run.  Runs hold rows (runs.h), not the log's column blocks: a
- * block has one layout, so a run of blocks would need a cursor for each layout, and a merge of many
- * runs the memory of all those cursors.  A row takes some 30 bytes.
+ * A spool that stays within its budget writes nothing to disk.  It uses half of budget->opening,
+ * but at least SPOOL_LEAST, while events go in, a smaller share while they come out, and 40 bytes
+ * for each group of each run.  Runs hold rows (runs.h) of about 30 bytes, not the log's column
+ * blocks: a block has one layout, so a merge of runs would need memory for a cursor for each layout
+ * of each run.
  */
 #pragma once
 
@@ -25,11 +25,12 @@ enum { SPOOL_LEAST = 256 * 1024 };
 enum status spool_open(struct spool **out, const struct trace *trace, const struct budget *budget,
 		       struct error *err);
 
-/* Events are copied, with their argument values.  ST_IO when the scratch folder is full. */
+/* Copies events with their argument values.  Returns ST_IO if the scratch folder is full. */
 enum status spool_put(struct spool *s, uint32_t group, const struct event *events, size_t count,
 		      struct error *err);
 
-/* After the last put: group ascending, then the order of event.h.  A batch is of one group. */
+/* Call this after the last put.  The order is group ascending, then that of event.h; a batch has
+ * one group. */
 enum status spool_next(struct spool *s, uint32_t *group, struct batch *out, struct error *err);
 void spool_close(struct spool *s); /* accepts NULL */
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective.h - which collective a communication kernel is: communicator, operation, size, index.
+ * collective.h - finds the collective of a communication kernel: communicator, operation, size,
+ * index.
  *
- * A kernel may say it itself (PyTorch's arguments), or the range says it in whose call it was
- * launched (record_param_comms of older PyTorch, NCCL's NVTX ranges; of "nccl:all_to_all" the name
- * says the operation); otherwise only its name speaks, and the communicator is unknown.  Ranks mean
- * the same collective only if communicator, operation and index agree (analyze/DEFINITIONS.md 7).
+ * It comes from the kernel's arguments (PyTorch), or from the range around its launch
+ * (record_param_comms of older PyTorch, NCCL's NVTX ranges, the name of "nccl:all_to_all");
+ * otherwise only from the kernel's name, and the communicator is unknown.  Ranks mean the same
+ * collective only if communicator, operation and index agree (analyze/DEFINITIONS.md 7).
  *
- * Events are shown in order, ranges too, because a launch comes after its range began.  Texts are
- * the trace's, the object's own, or of the program; of one thread.
+ * Callers pass events and ranges in order, because a launch comes after its range began.  Texts are
+ * borrowed from the trace or the object, or constant.  An object belongs to one thread.
  */
 #pragma once
 
 #include "convert/stage/context/context.h"
 
-/* Name, word, factor of the bus bandwidth: a * (n + b) / n. */
+/* Each row has a name, a word and the factor of the bus bandwidth, a * (n + b) / n. */
 /* clang-format off */
 #define OPERATION_LIST(X)                                                                          \
 	X(OTHER, "other", 1, 0) X(ALL_REDUCE, "all_reduce", 2, -1)                                 \
@@ -31,19 +32,20 @@ enum operation {
 		OPERATION_COUNT,
 };
 const char *operation_word(enum operation operation);
-/* OPERATION_OTHER: a word that is unknown here. */
+/* Returns OPERATION_OTHER for an unknown word. */
 enum operation operation_find(const char *word);
-/* Bus bandwidth / algorithm bandwidth among `ranks`; 0: it has none, or `ranks` is unknown. */
+/* Returns bus bandwidth / algorithm bandwidth among `ranks`; 0: it has none, or `ranks` is unknown.
+ */
 double operation_factor(enum operation operation, uint64_t ranks);
-/* Sent from one to one: order says nothing about who met whom. */
+/* Whether one rank sends to one other: then order does not tell which ranks met. */
 bool operation_is_point(enum operation operation);
 
-/* PyTorch's backends name a range of the host "gloo:all_reduce": what stands behind the backend;
- * NULL: it is no such name. */
+/* PyTorch's backends name host ranges such as "gloo:all_reduce".  Returns the part behind the
+ * colon, or NULL if it is no such name. */
 const char *backend_operation(const char *range);
 
 enum { GROUP_TEXT = 160 };
-/* Whether what `struct collective` says of a communicator is of a pair: "pp 3>4". */
+/* Whether the communicator in a `struct collective` is a pair, such as "pp 3>4". */
 bool group_is_pair(const char *group);
 struct collective {
 	enum operation operation;
@@ -53,15 +55,15 @@ struct collective {
 	uint64_t ranks;         /* in the communicator; 0: unknown */
 	uint64_t seq;
 	bool has_seq;
-	bool is_pair; /* sent from one to one, and it is known who they are */
+	bool is_pair; /* one rank sends to one other, and both are known */
 };
 
 struct collectives;
-/* The tables of `trace` are complete; it is borrowed. */
+/* `trace` is borrowed, and its tables are complete. */
 enum status collectives_new(struct collectives **out, struct trace *trace, struct error *err);
 void collectives_free(struct collectives *c); /* accepts NULL */
-/* Each range, in order, before what is launched in it. */
+/* Call this for each range in order, before the events launched in it. */
 enum status collectives_note(struct collectives *c, const struct event *range, struct error *err);
-/* The collective of a kernel that communicates; `launch` is its call, or NULL. */
+/* Finds the collective of a kernel that communicates; `launch` is its call, or NULL. */
 void collectives_find(struct collectives *c, const struct event *kernel,
 		      const struct launch *launch, struct collective *out);

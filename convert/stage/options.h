@@ -3,8 +3,8 @@
  * options.h - the options that tacho-convert and tacho-analyze share, besides those of the filter
  * (filter/filter.h).
  *
- * Texts are borrowed from argv and the environment.  A tool that wants another default of a row
- * puts a row of its own with that name and `at` into a set before this one.
+ * Texts are borrowed from argv and the environment.  For another default, a tool puts a row with
+ * the same name and `at` into an earlier set.
  */
 #pragma once
 
@@ -15,20 +15,20 @@
 
 struct common_options {
 	const char *output;    /* -o; NULL: standard output */
-	uint64_t memory_bytes; /* the whole tool's peak, more or less */
-	uint64_t threads;      /* cores to use; 0: all that there are */
+	uint64_t memory_bytes; /* about the peak of the whole tool */
+	uint64_t threads;      /* cores to use; 0: all */
 	bool strict, quiet, help, version;
 };
 extern const struct option common_options[]; /* rows for a set over struct common_options */
 
 /*
- * What the readers may take of the memory asked for: three eighths; the rest is for tables,
- * stages and the output.  `scratch` is borrowed.
+ * Returns the readers' share of the memory: three eighths; the rest is for tables, stages and
+ * output.  `scratch` is borrowed.
  */
 struct budget options_budget(const struct common_options *o, const char *scratch);
-/* The ceiling of one trace's tables: as much again. */
+/* Returns the ceiling of one trace's tables, which is as much. */
 size_t options_trace_ceiling(const struct common_options *o);
 
 enum { OPTIONS_MEMORY_LEAST = 16 * 1024 * 1024 };
-/* What cannot work is refused before anything is opened. */
+/* Refuses options that cannot work before anything is opened. */
 enum status options_check(const struct common_options *o, struct error *err);

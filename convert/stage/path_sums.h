@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * path_sums.h - what happened at each node of the calling-context tree (schemas/model/trace.h).
+ * path_sums.h - sums by node of the calling-context tree (schemas/model/trace.h).
  *
- * Each nanosecond, byte and call is counted at one node, so the sum over all nodes is the whole:
+ * Each nanosecond, byte and call counts at one node, so the sum over all nodes is the total:
  *
  *	gpu_ns   lengths of GPU work, at a leaf of class PATH_WORK below the path of its launch
  *	host_ns  time of host threads at the innermost range that is open
  *	bytes    memory taken, at the path of the thread that took it
  *	calls    ranges that begin, and GPU work
  *
- * An owner that knows idle time adds that itself.  Zeroed but for `context`: empty.
+ * An owner that knows idle time adds it.  An empty one is zeroed except for `context`.
  */
 #pragma once
 
@@ -25,16 +25,16 @@ struct path_sum {
 };
 struct path_sums {
 	const struct context
-		*context;       /* says which names mark steps, which are no nodes; or NULL */
+		*context;       /* knows the names that mark steps, which are no nodes; or NULL */
 	struct path_sum *items; /* by node; those past `cap` are zeros */
 	size_t cap;
 	struct path_thread *threads; /* by track */
 	size_t thread_count;
 };
-/* Takes events in their order; others than ranges, GPU work and allocations count nothing. */
+/* Takes events in order and counts ranges, GPU work and allocations. */
 enum status path_sums_put(struct path_sums *s, struct trace *t, const struct event *e,
 			  struct error *err);
-/* The sums of the leaf below `path`, or of `path` itself where there is no place for a leaf. */
+/* Returns the sums of the leaf below `path`, or of `path` itself if there is no room for a leaf. */
 enum status path_sums_leaf(struct path_sums *s, struct trace *t, uint32_t path, uint32_t name,
 			   unsigned class, struct path_sum **out, struct error *err);
 void path_sums_release(struct path_sums *s);
@@ -47,26 +47,28 @@ static inline bool path_has_range(const struct event *e)
 		e->subkind == RANGE_PYTHON || e->subkind == RANGE_PHASE ||
 		e->subkind == RANGE_NVTX);
 }
-/* Whether the path is worth an argument: rows of a viewer show that of ranges, not of these. */
+/* Whether outputs write the path as an argument: viewers' rows show that of ranges, but not of GPU
+ * work and memory. */
 static inline bool path_is_argument(const struct trace *t, const struct event *e)
 {
 	return (event_is_gpu_work(e) || e->kind == KIND_ALLOC) &&
 	       trace_get_path(t, e->path)->parent;
 }
-/* "aten::mm", "(backward)", "rank 3": of any node that has a name in the trace. */
+/* Appends the frame of a node with a name: "aten::mm", "(backward)", "rank 3". */
 void path_frame(const struct trace *t, const struct path_node *node, struct buf *out);
-/* "Linear_3" of a range that runs a module, as PyTorch's profiler names it; NULL: of another. */
+/* Returns PyTorch's name of a module that the node runs, such as "Linear_3", or NULL. */
 const char *path_module(const struct trace *t, const struct path_node *node);
-/* "resnet.py:91" of "models/resnet.py(91): forward"; false: it is a framework's, or has no line. */
+/* Makes "resnet.py:91" of "models/resnet.py(91): forward"; false: it is a framework's, or has no
+ * line. */
 enum { PATH_LINE_TEXT = 120 };
 bool path_line(const char *function, char out[PATH_LINE_TEXT]);
-/* Whether it is neither: a Python function of the framework's, or of no known line. */
+/* Whether the node is a Python function of a framework or without a known line. */
 bool path_is_framework(const struct trace *t, const struct path_node *node);
 
 enum path_text {
 	PATH_WITH_PROCESS = 1, /* it is the outermost frame */
 	PATH_FOR_PEOPLE = 2,   /* " > " between frames, and none of the framework's Python */
 };
-/* Appends the frames from the outermost to the node's own with semicolons between them; what
- * separates frames and lines in the name of a frame is replaced. */
+/* Appends the frames from the outermost to the node's own with semicolons between them; separators
+ * and line ends in names are replaced. */
 void path_put_text(const struct trace *t, uint32_t path, unsigned flags, struct buf *out);

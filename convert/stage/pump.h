@@ -4,13 +4,13 @@
  *
  *	inputs -> source -> merge -> context -> filter -> lod -> PUMP -> sink, sink, reports
  *
- * pipeline_open() builds everything to the left of the pump, always in this order, and leaves out
- * the stages that nobody needs.  One pass feeds any number of consumers.  Consumers do not depend
- * on each other and never write to a batch.
+ * pipeline_open() builds everything to the left of the pump, always in this order, without the
+ * stages that no consumer needs.  One pass feeds any number of consumers.  Consumers are
+ * independent and never change a batch.
  *
- * Not every run is one stream.  Reports and sinks of scope SINK_PER_PROCESS take their inputs one
- * by one, in parallel, each with a trace of its own: nothing is merged, so 1,024 ranks cost 1,024
- * times as much as one.  Only a sink that draws all ranks on one timeline pays for the merge.
+ * Not every run is one stream.  Reports and sinks of scope SINK_PER_PROCESS read their inputs
+ * separately and in parallel, each with its own trace, so 1,024 ranks cost 1,024 times as much as
+ * one.  Only a sink that shows all ranks on one timeline needs the merge.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 struct input;
 struct lod_request;
 
-enum need {                /* what a consumer wants filled in; see struct event and struct batch */
+enum need {                /* what a consumer needs; see struct event and struct batch */
 	    NEED_STEP = 1, /* step, phase, owner of host events; intervals and marks */
 	    NEED_LINK = 2, /* the same for GPU work, and launches; implies NEED_STEP */
 };
@@ -30,7 +30,7 @@ struct pipeline_request {
 	const struct filter *filter;    /* borrowed */
 	const struct name_rules *rules; /* borrowed */
 	const struct budget *budget;    /* borrowed */
-	unsigned needs;                 /* all consumers' together */
+	unsigned needs;                 /* of all consumers together */
 	input_fault fault;              /* of one input of many; NULL only with a single one */
 	enum align_mode align;          /* of many inputs */
 	/* Takes a sentence about the clocks of the inputs; may be NULL. */
@@ -40,13 +40,13 @@ struct pipeline_request {
 };
 struct pipeline {
 	struct source *top;      /* pull here */
-	struct context *context; /* NULL where nobody needs it; owned by `top` */
+	struct context *context; /* NULL: not needed; owned by `top` */
 	struct source *lod;      /* NULL: all detail; owned by `top` */
 };
 /*
- * Inputs are borrowed until pipeline_close().  A single input's fault is returned, here or by the
- * source.  Of many inputs each reports its own fault to `fault`, and the rest is read; it is
- * returned here only when no input is left.
+ * Inputs are borrowed until pipeline_close().  The fault of a single input is returned, here or by
+ * the source.  If there are many, each fault goes to `fault` and the other inputs are read; it is
+ * returned here only if no input is left.
  */
 enum status pipeline_open(struct pipeline *out, struct trace *trace, struct input *const *inputs,
 			  size_t count, const struct pipeline_request *how, struct error *err);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segments.h - segments of PyTorch's caching allocator, and blocks in use, as they were at an
- * instant.
+ * segments.h - segments of PyTorch's caching allocator and blocks in use at an instant.
  *
- * A memory snapshot has them as they are at its end, and a ring of what the allocator did with CUDA
- * before.  What they were earlier follows from the end: operations are undone, last first.
+ * A memory snapshot has them as of its end, and a ring of the allocator's earlier CUDA operations.
+ * Earlier states follow from the end by undoing operations, the last one first.
  */
 #pragma once
 
@@ -26,7 +25,7 @@ struct segment_operation {
 	struct segment_range at;
 	bool adds;
 };
-enum segment_mark {               /* what a mark of a snapshot says */
+enum segment_mark {               /* the meaning of a mark of a snapshot */
 		    MARK_SEGMENT, /* as it is at the end */
 		    MARK_OOM,
 		    MARK_FREE_REQUESTED,
@@ -44,7 +43,7 @@ struct segments {                      /* zeroed: empty */
 };
 
 struct live_block {
-	uint64_t address, bytes, asked_ns; /* asked_ns: when it was given up; 0: it was not */
+	uint64_t address, bytes, asked_ns; /* asked_ns: when its free was requested; 0: not yet */
 	uint32_t device, schema;
 };
 struct live_blocks {       /* zeroed: empty */
@@ -53,21 +52,21 @@ struct live_blocks {       /* zeroed: empty */
 	size_t count, cap;
 };
 void live_release(struct live_blocks *l);
-/* NULL: there is none.  Until the next block is put or removed. */
+/* Returns a block, which is valid until the next one is put or removed, or NULL. */
 struct live_block *live_find(const struct live_blocks *l, uint64_t address, uint32_t device);
 enum status live_put(struct live_blocks *l, const struct event *e, uint32_t device,
 		     struct error *err);
 void live_remove(struct live_blocks *l, struct live_block *b);
 
-/* False: the trace is of no snapshot. */
+/* Returns false if the trace is not from a snapshot. */
 bool segments_begin(struct segments *s, const struct trace *t);
 void segments_release(struct segments *s);
-/* An argument of an event, 0: it has none. */
+/* Returns an argument of an event, or 0. */
 uint64_t segment_number(const struct trace *t, const struct event *e, const char *key);
-/* Takes a mark of the track of `device`, and says which it is. */
+/* Takes a mark of the track of `device` and returns which it is. */
 enum status segments_put(struct segments *s, const struct trace *t, const struct event *e,
 			 enum segment_mark *which, struct error *err);
-/* Those of a device (NO_ID: all) after so many operations, by address; the caller frees the items.
- */
+/* Returns the segments of a device (NO_ID: all) after so many operations, by address; the caller
+ * frees the items. */
 enum status segments_at(const struct segments *s, size_t operations, uint32_t device,
 			struct segment_ranges *out, struct error *err);

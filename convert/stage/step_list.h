@@ -4,7 +4,7 @@
  *
  * Marks are added as they come.  Whether the gap after a mark joins its step depends on the median
  * length of all marks, so `end_ns`, `joins` and `is_counted` are valid only after steps_resolve().
- * Until then, whoever sums up by steps has to keep the gap after a mark apart from the step.
+ * Until then, sums by step must keep the gap after a mark apart.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct step_row {
 	bool joins;       /* the gap up to the next mark, if there is one, belongs to the step */
 	bool is_settling; /* the first step of a window that we recorded */
 	bool is_cut;      /* its mark reaches out of the window, or records in it are missing */
-	bool is_out;      /* not asked for: the row only says where the step before ends */
+	bool is_out;      /* not wanted: the row only ends the step before */
 	bool is_counted;  /* in shares, means and quantiles */
 	bool is_kept;     /* it has rows of its own in tables: steps_keep() */
-	bool is_extra;    /* kept beside every Nth: one of the longest, or the last */
+	bool is_extra;    /* kept in addition to every Nth: one of the longest, or the last */
 };
 enum { STEPS_KEPT = 1 << 13, STEPS_LONGEST = 64 };
 struct step_list {             /* zeroed: empty */
@@ -27,7 +27,7 @@ struct step_list {             /* zeroed: empty */
 	size_t count, cap;
 	bool is_inferred; /* there is no mark: the one row is the window */
 	bool repeats;     /* a number is not greater than that of the row before */
-	size_t stride;    /* every so manieth step is kept; 1: all, 0: not decided */
+	size_t stride;    /* every Nth step is kept; 1: all, 0: not decided */
 };
 
 /* Adds a mark.  *row (may be NULL) is valid until the next put; its owner sets is_settling and
@@ -36,22 +36,22 @@ enum status steps_put(struct step_list *l, const struct step_mark *m, struct ste
 		      struct error *err);
 /* A gap of at most 1 % of the median mark joins the step before it. */
 enum status steps_resolve(struct step_list *l, struct error *err);
-/* Clips resolved steps to what the user asked for. */
+/* Clips resolved steps to the time span that the user asked for. */
 void steps_clip(struct step_list *l, uint64_t from_ns, uint64_t to_ns);
-/* Without a mark that is asked for, the window becomes one step, number 0. */
+/* If no mark is wanted, the window becomes one step, number 0. */
 enum status steps_infer(struct step_list *l, uint64_t begin_ns, uint64_t end_ns, struct error *err);
 /*
- * Decides which steps have rows of their own, so that tables of long runs are bounded: all of up to
- * STEPS_KEPT steps, otherwise every Nth of those asked for, N a power of two, the longest and the
- * last.  After steps_infer().
+ * Decides which steps have rows, so that tables of long runs are bounded: all if there are up to
+ * STEPS_KEPT, otherwise every Nth wanted step (N is a power of two), the longest and the last.
+ * Call it after steps_infer().
  */
 enum status steps_keep(struct step_list *l, struct error *err);
 void steps_release(struct step_list *l);
 
-/* The row in which or behind which an instant lies; count: it lies before the first.  *at is where
- * the search begins, and moves on: cheap for instants that ascend. */
+/* Returns the last row that begins at or before an instant, or count if there is none.  The search
+ * begins at *at, which it moves, so it is fast for ascending instants. */
 size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at);
-/* The same by bisection. */
+/* The same by bisection, without *at. */
 size_t steps_begun(const struct step_list *l, uint64_t at_ns);
-/* The last row with this number, or count. */
+/* Returns the last row with this number, or count. */
 size_t steps_find(const struct step_list *l, uint64_t number);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * align.h - hosts that are merged on one timeline get one clock (analyze/DEFINITIONS.md 7).
+ * align.h - fits the clocks of hosts that are merged on one timeline (analyze/DEFINITIONS.md 7).
  *
- * The offset is a host's, never a rank's.  Sources give times of the host's own CLOCK_REALTIME, so
- * anchors leave nothing to shift: they say how exact that is, by what REALTIME did against
- * MONOTONIC.  All-reduces and barriers end on all ranks at once; where ranks of several hosts were
- * in one, the median of how far apart they saw its end refines the offset, and its drift when there
- * are enough of them.  A refinement that is larger than the anchors' error is reported and not
- * applied, unless the user asks for it: it may be the network that is slow, and not a clock that is
- * wrong.
+ * Each host has one offset.  Sources return times of the host's CLOCK_REALTIME, so anchors do not
+ * shift them, but the deviation of REALTIME from MONOTONIC in anchors tells how exact they are.
+ * All-reduces and barriers end on all ranks at once.  If they join several hosts, the median
+ * difference of their ends refines the offset, and with enough of them also the drift.  A
+ * refinement beyond the anchors' error is reported and applied only if the user asks for it,
+ * because a slow network may be the cause.
  *
- * Needs a pass over one input of each host, beforehand; nothing is read where there is one host.
+ * This takes an earlier pass over one input of each host; with one host nothing is read.
  */
 #pragma once
 
@@ -21,7 +20,7 @@ enum align_mode {
 	ALIGN_COLLECTIVES, /* refine in any case */
 	ALIGN_NONE,        /* clocks as they are, nothing is read */
 };
-/* false: no such word. */
+/* Returns false if there is no such word. */
 bool align_mode_find(const char *word, enum align_mode *out);
 
 struct align_request {
@@ -31,9 +30,9 @@ struct align_request {
 	enum align_mode mode;
 	const struct name_rules *rules; /* which kernels communicate; NULL: the default */
 	const struct budget *budget;
-	/* A line for the reader, without its end; NULL: nobody wants to know. */
+	/* Takes a line for the user, without its end; may be NULL. */
 	void (*report)(void *self, const char *line);
 	void *self;
 };
-/* Sets the fits of the inputs, and moves rows of windows in the trace with their processes. */
+/* Sets the fits of the inputs and shifts the windows in the trace with their processes. */
 enum status align_fit(const struct align_request *how, struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read.h - when all-reduces and barriers ended, by one input of a host, and how two clocks
- * differ by that.  One thread.
+ * read.h - reads from one input of a host when all-reduces and barriers ended, and how two clocks
+ * differ.  Only one thread may use it.
  */
 #pragma once
 
@@ -22,14 +22,15 @@ enum {
 	ALIGN_DRIFT_PAIRS = 20, /* so many, over so long, say how a clock drifts */
 };
 #define ALIGN_DRIFT_NS 10000000000u
-/* Both in order of key, each key once.  fit: from the clock of `of` to that of `to`. */
+/* Both lists are in order of key, each key once.  The fit maps the clock of `of` to that of `to`.
+ */
 enum status align_pairs(const struct ended *of, size_t of_count, const struct ended *to,
 			size_t to_count, struct aligned *out, struct error *err);
-/* The greatest deviation of REALTIME - MONOTONIC of a process's anchors from their median;
- * UINT64_MAX: it has fewer than two. */
+/* Returns the greatest deviation of REALTIME - MONOTONIC of a process's anchors from their median,
+ * or UINT64_MAX for fewer than two anchors. */
 uint64_t align_anchor_error(const struct trace *t, uint32_t process);
 
-/* In order of key, each once, no more than a ceiling; *out is the caller's, to be freed. */
+/* Lists them in order of key, each once, up to a ceiling; the caller frees *out. */
 enum status align_read(const char *path, const struct name_rules *rules,
 		       const struct budget *budget, struct ended **out, size_t *count,
 		       struct error *err);

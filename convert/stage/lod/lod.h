@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lod.h - the level of detail: what an output under --max-size leaves out.
+ * lod.h - the level of detail, which merges short events under --max-size.
  *
- * Each process has one threshold, a minimum duration.  An event at least that long is kept as it
- * is.  Shorter neighbours of one track, with gaps under the threshold between them, are merged into
- * one event of each kind that stands for them, EVENT_STANDS_FOR, with their number and the sum of
- * their durations as arguments: sums by track and kind are the same before and after.  Steps,
- * phases and profiler spans are always kept.  Counters keep the least and the most value of each
- * interval of 16 thresholds, allocators what they were left with and their peak.
+ * Each process has one threshold, a minimum duration.  An event of at least that duration is kept.
+ * Shorter neighbours of one track, with gaps below the threshold between them, are merged into one
+ * event of each kind with the flag EVENT_STANDS_FOR and with their number and the sum of their
+ * durations as arguments, so sums by track and kind do not change.  Steps, phases and profiler
+ * spans are always kept.  Counters keep the least and the greatest value of each interval of 16
+ * thresholds, allocators their last value and their peak.
  *
- * From one part of the time to another the threshold differs by up to an eighth.  Otherwise a trace
- * whose events all have one length would be kept whole at one threshold and vanish at the next.
+ * The threshold varies over time by up to an eighth.  Otherwise a trace whose events all have one
+ * duration would be kept whole at one threshold and merged completely at the next.
  *
- * Names and schemas of merged events are new, and tables come first (trace.h): the stage reads all
- * below it when it is opened and holds what is left in a spool.  It stands above all other stages.
+ * Names and schemas of merged events are new, and tables have to be complete first (trace.h), so
+ * the stage reads its whole input when it is opened and keeps the result in a spool.  It is the
+ * last stage.
  */
 #pragma once
 
 #include "convert/source/source.h"
 
-/* The highest threshold: all but what is always kept is merged. */
+/* The highest threshold, at which only events that are always kept are not merged. */
 #define LOD_MOST_NS (UINT64_MAX / 32)
-/* In place of a threshold: events of the process are left out, and not counted. */
+/* Instead of a threshold, leaves out the events of a process without counting them. */
 #define LOD_LEAVE_OUT UINT64_MAX
 
 /* Arguments of an event that stands for others. */
@@ -31,9 +32,9 @@
 /* Attribute of a process, a text: what became of its events. */
 #define LOD_NOTE_KEY "tacho.max_size"
 
-/* The duration that is compared with the threshold; UINT64_MAX: the event is always kept. */
+/* Returns the duration to compare with the threshold; UINT64_MAX: the event is always kept. */
 uint64_t lod_length_ns(const struct event *e);
-/* The threshold at an instant, and the duration from which on all events are kept. */
+/* Returns the threshold at an instant: events of at least this duration are kept. */
 uint64_t lod_threshold_ns(uint64_t min_ns, uint64_t at_ns);
 uint64_t lod_all_from_ns(uint64_t min_ns);
 
@@ -51,8 +52,8 @@ struct lod_totals {
 	uint64_t dropped;        /* ends of such arrows that were events of their own */
 	uint64_t from_ns, to_ns; /* all events are kept from here on; least and most of files */
 };
-/* Owns `below` from here on, even on failure.  A fault below is returned after what was read. */
+/* Takes over `below`, even on failure.  A fault of `below` is returned after what was read. */
 enum status lod_open(struct source **out, struct source *below, struct trace *trace,
 		     const struct lod_request *how, struct error *err);
-/* The totals of one process; 0: of all. */
+/* Returns the totals of one process; 0: of all. */
 struct lod_totals lod_totals(const struct source *s, uint32_t process);
