@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - one run of tacho-convert: what was asked for and what has been done so far.
- * One thread, except for what the progress line looks at.
+ * internal.h - one run of tacho-convert: its options and its state.  It belongs to one thread,
+ * except for the members that the progress line reads.
  */
 #pragma once
 
@@ -20,11 +20,10 @@
 
 /* ---- size.c: outputs under --max-size ----
  *
- * The output is written in full first.  If a file came out too large it is thrown away, a threshold
- * for the level of detail (lod.h) is estimated, and the input is read again; from then on the
- * threshold is searched for by bisection, until the file has between 60 and 100 % of the bytes that
- * it may have.  That takes three attempts as a rule.  A size is that of one file as its viewer
- * unpacks it.
+ * The first attempt writes the full output.  If a file is too large, it is removed, a threshold for
+ * the level of detail (lod.h) is estimated, and the input is read again.  Further attempts bisect
+ * the threshold until the file has 60 to 100 % of the bytes that it may have, which usually takes
+ * three attempts.  A size is that of one file as its viewer unpacks it.
  */
 
 enum {
@@ -32,12 +31,12 @@ enum {
 	SIZE_LENGTHS = 512, /* classes of durations: eight to an octave */
 };
 
-/* The search for one process's threshold; [0]: that of a file of all processes. */
+/* The search for one process's threshold; element 0 is for a file of all processes. */
 struct size_file {
 	uint64_t bytes, most; /* of the last attempt; the bound that it is nearest to, 0: none */
 	struct size_attempt { /* bytes 0: there was none */
 		uint64_t min_ns, bytes;
-	} large, fits;   /* the highest threshold that was too low, the lowest that fitted */
+	} large, fits;   /* the highest threshold that was too low, and the lowest that fits */
 	bool is_settled; /* `fits` is what the last attempt repeats */
 	uint64_t counts[SIZE_LENGTHS]; /* events by their duration */
 };
@@ -56,30 +55,30 @@ struct size_run { /* zeroed: no bound */
 	_Atomic uint64_t copied; /* bytes of it so far, for the progress line */
 };
 
-/* Before an input is opened: standard input is copied, to be read more than once. */
+/* Call this before an input is opened: it copies standard input, to read it more than once. */
 enum status size_path(struct size_run *s, const char **path, const char *scratch,
 		      struct error *err);
-/* When the tables of the input are complete: another attempt. */
+/* Begins another attempt, when the tables of the input are complete. */
 enum status size_begin(struct size_run *s, const struct trace *trace, struct error *err);
-/* Of the first attempt: counts events by their duration. */
+/* Counts events by their duration in the first attempt. */
 enum status size_put(void *self, const struct batch *batch, struct error *err);
-/* A file was written; `most` 0: no bound. */
+/* Notes a file that was written; `most` 0: no bound. */
 void size_note(struct size_run *s, uint32_t process, uint64_t bytes, uint64_t most);
 /* Whether files noted since size_begin() are too large, and the next attempt is worth it. */
 enum status size_again(struct size_run *s, bool *again, struct error *err);
-/* What was written stays: `lod` may be NULL. */
+/* Keeps what was written; `lod` may be NULL. */
 void size_keep(struct size_run *s, const struct source *lod);
 void size_end(struct size_run *s); /* of these files; the next may begin */
 void size_release(struct size_run *s);
-/* "1000 events: 200 kept, ..."; nothing where nothing was merged. */
+/* Appends "1000 events: 200 kept, ...", or nothing if nothing was merged. */
 void size_account(const struct size_run *s, struct buf *out);
 
 /* ---- open.c: --open hands one file to Perfetto's user interface in the browser ----
  *
- * The interface is a page that fetches the trace from this machine: nothing is uploaded.  It may
- * do so from port 9001 of the loopback address only.  The path has a random part, answers name
- * the interface as the one origin that may read them, and requests for another host are refused,
- * so that no other page and no other user gets at the trace.
+ * The interface is a page that fetches the trace from this machine, so nothing is uploaded.  It may
+ * fetch only from port 9001 of the loopback address.  The path has a random part, only the
+ * interface's origin may read answers, and requests for another host are refused, so that no other
+ * page and no other user can read the trace.
  */
 
 enum { OPEN_PORT = 9001 };
@@ -87,27 +86,27 @@ enum { OPEN_PORT = 9001 };
 struct open_options {
 	bool open;
 	const char *viewer;  /* origin of the interface: "https://ui.perfetto.dev" */
-	uint64_t timeout_ns; /* when nobody has fetched the trace by then */
+	uint64_t timeout_ns; /* to give up if nobody fetches the trace */
 	char *temporary;     /* of open_begin(); NULL: none */
 };
 extern const struct option open_rows[]; /* rows for a set over struct open_options */
 
-/* Before the work: what cannot be shown is refused.  `type`: the output's format. */
+/* Refuses outputs that cannot be shown, before the work.  `type` is the output's format. */
 enum status open_check(const struct open_options *o, const char *type, const char *output,
 		       struct error *err);
-/* Without -o a new file in `scratch` takes its place. */
+/* Makes a new file in `scratch` if there is no -o. */
 enum status open_begin(struct open_options *o, const char **output, const char *scratch,
 		       struct error *err);
 /*
- * Starts the browser, prints the address and serves the output until it was fetched once, when
- * there is an output: the run may have been partial.  What open_begin() made is removed.
+ * Starts the browser, prints the address and serves the output, if the run wrote one, until it was
+ * fetched once.  Removes the file of open_begin().
  */
 enum status open_end(struct open_options *o, const char *output, bool was_written, bool quiet,
 		     struct error *err);
 
 /* ---- the run ---- */
 
-/* Processes of one input whose files are written side by side in one pass over it. */
+/* How many processes of one input are written at once in one pass over it. */
 enum { WRITERS = 8, ATTACHMENTS = 2 /* report.txt, report.json */, TEXT_CEILING = 1 << 20 };
 
 struct own_options {
@@ -115,7 +114,7 @@ struct own_options {
 	const char *align;
 	uint64_t max_size; /* 0: no bound */
 };
-/* One file being written; in a folder a writer writes one after the other. */
+/* A file that is being written; for a folder, a writer writes one after the other. */
 struct file_writer {
 	struct out *out;
 	struct sink *sink; /* NULL: waits for its first event, which names the file */
@@ -124,7 +123,7 @@ struct file_writer {
 	uint32_t process;
 	uint64_t viewer_bytes; /* of the file that type->viewer_most bounds */
 };
-struct before { /* an attempt: what it takes back when it is thrown away */
+struct before { /* the state to which a discarded attempt returns */
 	struct account account;
 	uint64_t files;
 	size_t names_len;
@@ -151,7 +150,7 @@ struct run {
 	enum status worst;   /* of inputs that failed while the run went on */
 	struct account account;
 	uint64_t files;
-	/* The report on the inputs, for a type that carries it. */
+	/* The report on the inputs, for a type that includes it. */
 	struct buf pages[ATTACHMENTS];
 	struct sink_attachment attachments[ATTACHMENTS]; /* borrow the pages */
 	size_t attachment_count; /* 0: of inputs that can be read only once */
@@ -181,11 +180,11 @@ enum status writer_open(struct run *r, size_t i, struct trace *trace, uint32_t p
 enum status pump_writers(struct run *r, struct source *top, size_t count, bool *source_failed,
 			 struct error *err);
 void attempt_begin(struct run *r);
-/* After `count` files were written: *again is whether they were too large, and are gone. */
+/* Call this after `count` files were written: *again is whether they were too large and removed. */
 enum status attempt_end(struct run *r, size_t count, const struct source *lod, bool *again,
 			struct error *err);
-/* In TensorBoard's folder: a run that is written again keeps its name, and XProf would show what it
- * cached of the old one. */
+/* A rewritten run in TensorBoard's folder keeps its name, and XProf would show its cache of the old
+ * one. */
 enum status remove_xprof_caches(const struct run *r, struct error *err);
 
 /* inputs.c: inputs, into one output or one for each process. */

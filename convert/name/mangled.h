@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mangled.h - what demangle.c stands on: a mangled name that is read letter by letter, and the
- * texts that become of it.
+ * mangled.h - for demangle.c: reads a mangled name letter by letter and builds texts.
  *
- * A text is a piece of one pool of fixed size, and a name is given up where the pool, a table or
- * the depth of nesting ends: substitutions within substitutions can make gigabytes of a hundred
- * bytes. Functions that give up do not return.
+ * A text is a part of one pool of fixed size.  When the pool, a table or the nesting reaches its
+ * limit, the name is given up, because nested substitutions can make gigabytes of a hundred bytes.
+ * Functions that give up do not return.
  */
 #pragma once
 
@@ -30,7 +29,7 @@ struct text {
 struct list {
 	uint32_t at, count;
 };
-/* What stands before and behind the name of a thing of this type: "int (*" and ")(float)". */
+/* The text before and behind the name of something of this type: "int (*" and ")(float)". */
 struct type {
 	struct text left, right;
 	struct list pack; /* the arguments that it stands for, if it is a pack of them */

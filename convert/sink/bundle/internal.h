@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Files into one archive that is written through an output, with a manifest of
- * their checksums as its last member.  Whoever unpacks it gets one folder.
+ * Puts files into one archive, which is written through an output, with a manifest of their
+ * checksums as its last member.  It unpacks to one folder.
  */
 
 struct out;

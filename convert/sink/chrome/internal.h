@@ -3,8 +3,8 @@
  * internal.h - the parts of a Chrome JSON file: the keys before the events, the rows that name
  * processes and threads, and the arguments of events.
  *
- * Spaced (`"rank": 0`) and distributedInfo on a line of its own before the events, because HTA
- * finds the rank by a pattern, line by line.
+ * Keys are spaced (`"rank": 0`) and distributedInfo is on a separate line before the events,
+ * because HTA finds the rank by a pattern in each line.
  */
 #pragma once
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text_fast.h - the fast path of the Chrome sink: the text of an event and its arrow, kept to be
- * written again.
+ * text_fast.h - the fast path of the Chrome sink, which reuses the text of an event and its arrow.
  *
  * put_plain() of chrome/sink.c notes where the text of an event has values that differ from event
- * to event.  All else is the same for events of one kind, track, name and schema, so of
- * further ones only the values are written.  Memory is bounded: when it is full all texts are
- * dropped.
+ * to event.  The rest is the same for events of one kind, track, name and schema, so for further
+ * ones only the values are encoded.  Memory is bounded: when it is full, all texts are dropped.
  */
 #pragma once
 

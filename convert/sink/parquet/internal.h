@@ -4,8 +4,8 @@
  *
  *	PAR1  [dictionary page] data page ... for each column, for each group  footer  length  PAR1
  *
- * Memory is that of one group.  Bytes go to where the caller says, so that two files may be made at
- *a time.  Nothing is compressed; texts and references repeat, which a dictionary is for.
+ * It holds one group in memory.  The caller chooses where bytes go, so that two files can be made
+ * at once.  Nothing is compressed, but dictionaries hold texts and references, which repeat.
  */
 #pragma once
 

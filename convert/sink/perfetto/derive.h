@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * derive.h - rows that no event is in: what each GPU did, how busy it was, how much work
- * waited for it, how much memory was taken.
+ * derive.h - rows that are computed from events: what each GPU did, how busy it was, how much work
+ * waited for it, and how much memory was in use.
  *
- * Made from the events as they pass, in their order, with a state that does not grow with their
- * number: a few words for each GPU, at most the last 1,024 launches for each process.
+ * They are computed as events pass in order.  The state does not grow with the number of events: it
+ * has a few words for each GPU and at most the last 1,024 launches for each process.
  *
  *	GPU time       compute > exposed comm > exposed copy, as the reports have them; idle where
  *	               it is long enough to be seen

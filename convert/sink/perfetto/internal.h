@@ -97,9 +97,9 @@ uint64_t perfetto_space_of(const struct trace *t, uint32_t process);
  *			its counters
  *			"Stream 7", "Stream 7: waits", "Stream 7: ranges" ...
  *
- * A row is one or more subtracks, each a track of the format, because intervals on one track must
- * not overlap but be within each other (on a thread) or not even that (on a stream): the first
- * subtrack with place is taken.  Descriptors are written when a subtrack gets its first event.
+ * A row has one or more subtracks, each a track of the format, because intervals on one track must
+ * nest (on a thread) or be disjoint (on a stream).  An interval goes to the first subtrack with
+ * room.  A subtrack's descriptor is written with its first event.
  */
 
 enum perfetto_role {
@@ -228,9 +228,9 @@ enum status perfetto_put_span(struct perfetto_rows *r, struct perfetto_row *row,
 
 /* ---- args.c: name, category and arguments of slices, as templates ----
  *
- * Lean: what the name does not say and people ask for: bytes and bandwidth of copies, results of
- * calls that failed, what is wrong with the times.  Full: all that the trace has.  Texts are
- * numbers, so a template is short whatever the texts are.
+ * Lean slices have only what people need beyond the name: bytes and bandwidth of copies, results of
+ * failed calls, and faults of the times.  Full ones have all that the trace has.  Texts are written
+ * as numbers, so a template is short.
  */
 
 /*

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire.h - the packets of which there are as many as events, straight into the output.
+ * wire.h - writes the packets that are as numerous as events directly into the output.
  *
- * Field numbers stand in schemas/proto/perfetto.proto; the unit tests hold this against its
- * descriptors.  A packet is
+ * Field numbers are those of schemas/proto/perfetto.proto; unit tests compare them.  A packet is
  *
  *	0A len  40 time  [50 sequence 68 02  5A len  48 type 58 track]  name category flow args
  *
- * What stands in brackets is the same for each packet of a file but for the track, and is made once
- * (struct wire_head; struct wire_track of a subtrack).  Times and lengths are varints of a fixed
- * width, padded as writers of protobuf do, so that nothing is moved.  The caller has WIRE_MOST
- *bytes and those of the arguments.
+ * The part in brackets is the same for each packet of a file except for the track, and is made once
+ * (struct wire_head, and struct wire_track for a subtrack).  Times and lengths are varints padded
+ * to a fixed width, so that nothing is moved.  The caller has WIRE_MOST bytes and those of the
+ * arguments.
  */
 #pragma once
 

@@ -8,11 +8,11 @@
  *	                       on a GPU's plane for computation
  *	Task Environment       when it began and ended
  *
- * XProf is given the steps instead of letting it guess: group_id stands in every plane, so it
- * derives nothing, and a line "Steps" has the marks' own times.  An XSpace of JAX or TensorFlow is
- * written as it was read, with the compiler's programs and without groups of ours, so that XProf
- * derives what it derives of the original.  Lengths stand before contents, so
- * events are sorted by line in a spool, and each plane is built in a pile before it is written.
+ * XProf gets the steps instead of guessing them: every plane has group_id, so it derives nothing,
+ * and a line "Steps" has the times of the marks.  An XSpace of JAX or TensorFlow is written as it
+ * was read, with the compiler's programs and without our groups, so that XProf derives the same as
+ * from the original.  Lengths precede contents, so a spool sorts events by line, and each plane is
+ * built in a pile before it is written.
  */
 #pragma once
 
@@ -73,9 +73,9 @@ void tb_stat_text(struct buf *b, uint32_t field, uint64_t key, const char *text,
 
 /* ---- steps.c: the steps as intervals by the clock (analyze/DEFINITIONS.md 3) ----
  *
- * Where the output holds no marks, the first annotation of a step stands in for its mark.  Numbers
- * may repeat, but XProf takes all events of one group_id as one step: the group of the second step
- * 7 is 17, 107, 1007 ..., by the least power of ten that no number reaches.
+ * If the output has no marks, the first annotation of a step replaces its mark.  Numbers may
+ * repeat, but XProf takes all events of one group_id as one step, so the group of the second step 7
+ * is 17, 107, 1007 ..., by the least power of ten that no number reaches.
  */
 
 /* Zeroed at first, but for `context`. */

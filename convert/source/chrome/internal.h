@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - from elements of Chrome JSON, whoever wrote it, to events in a spool.
+ * internal.h - turns elements of any program's Chrome JSON into events in a spool.
  *
  * Each pid is a process, each tid of it a thread, and what has a duration is a range.  Pairs (B and
  * E, b and e, S and F) may be anywhere in the file, so they wait in a spool of their own and are

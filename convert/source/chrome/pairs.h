@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pairs.h - begins and ends that stand apart in a file, made into ranges.
+ * pairs.h - makes ranges of begins and ends that are separate events in a file.
  *
- * Both wait in a spool of their own, which gives them in order of time.  There a begin is an event
- * of subkind PAIR_BEGIN whose own subkind, plus 1, is in `path`, and an end one of PAIR_END.  Those
- * with `step` 0 nest on their track; another number is what they belong to.  With PAIR_NESTS in it
- * they nest and stay on their track; without, the number is an id, whose ranges overlap the rest of
- * their process, so that it gets a thread of its own, the first that has nothing open.
+ * A separate spool sorts both by time.  There a begin is an event of subkind PAIR_BEGIN whose real
+ * subkind, plus 1, is in `path`, and an end has PAIR_END.  Pairs with `step` 0 nest on their
+ * track.  Another number identifies the pair.  If it has PAIR_NESTS, pairs nest and stay on their
+ * track; otherwise it is an id whose ranges may overlap others, so it gets the first separate
+ * thread that has nothing open.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * number.h - plain numbers as they mostly stand in traces, eight digits at a time.
+ * number_fast.h - reads the usual plain numbers of traces, eight digits at a time.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.h - JSON token by token, from memory or from an input of any length; no tree.
+ * scan.h - reads JSON token by token, from memory or from an input of any length, without a tree.
  *
  * Texts of tokens are slices of the input, as they stand there: borrowed until the next call, or
  * while a hold lasts.  A hold keeps what follows contiguous in memory:
@@ -10,9 +10,10 @@
  *		... json_next() ...   keeping slices
  *	} while (json_again(s));      true: the bytes have moved, all slices are void, read again
  *
- * As strict as Python's json with strict=False, which is what reads these files elsewhere: raw
- * control characters in strings are fine, and NaN, Infinity and N/A without quotes are values.
- *Invalid UTF-8 and lone surrogates become U+FFFD when a text is decoded.  Errors carry the offset.
+ * The scanner is as strict as Python's json with strict=False, which other tools use for these
+ * files: raw control characters in strings are valid, and NaN, Infinity and N/A without quotes are
+ * values.  Invalid UTF-8 and lone surrogates become U+FFFD when a text is decoded.  Errors have the
+ * offset.
  */
 #pragma once
 

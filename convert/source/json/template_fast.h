@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * template_fast.h - elements of an array that read as one before them, except for some numbers.
+ * template_fast.h - recognises elements of an array that differ from an earlier one only in
+ * numbers.
  *
  * A trace repeats itself: the same kernel runs on the same stream at other times.  Whoever has read
  * an element with the scanner adds it as a template: its text, which of its numbers may differ
  * (placeholders), and what it made of it (a payload).  From then on, an element with the same text
  * around such numbers is found by comparing bytes, and is valid JSON because that text was.
  *
- * Which template follows which is remembered, so mostly the bytes are compared with one only.  What
- * is kept stays below a ceiling: when that is reached, all of it is forgotten.
+ * It remembers which template follows which, so it usually compares the bytes with only one.  When
+ * the templates reach a ceiling, all of them are dropped.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * document.h - a trace in Chrome's JSON, whoever wrote it: {"traceEvents": [...], ...} or the array
- * alone.  Its elements and the keys around them come one by one, in the order of the file.
+ * document.h - reads a trace in Chrome's JSON, {"traceEvents": [...], ...} or only the array.  It
+ * returns the elements and the keys around them one by one, in the order of the file.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import.h - from the elements and keys of a Kineto file to events in a spool.  An importer is used
- * while a Kineto source opens, and is released when it has.
+ * import.h - turns the elements and keys of a Kineto file into events in a spool.  An importer
+ * exists only while a Kineto source opens.
  */
 #pragma once
 

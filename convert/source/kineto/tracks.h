@@ -3,10 +3,10 @@
  * tracks.h - tracks from the pids and tids of a file in Chrome's JSON, and their names.
  *
  * A file of Kineto is one process: its pid is that of the operators and calls.  GPUs are written as
- * pids of their own and become devices.  What else has another pid (Python functions of pid 0,
- * "Spans", overhead of pid -1) are threads of the one process, kept apart by track.context, which
- * no host thread has otherwise; the pid itself is kept as an attribute.  In other files each pid is
- * a process.  Names ("M" events) may stand before or after the events, so they are set at the end.
+ * pids of their own and become devices.  Other pids (Python functions of pid 0, "Spans", overhead
+ * of pid -1) become threads of the one process, distinguished by track.context, which no other host
+ * thread has; the pid becomes an attribute.  In other files each pid is a process.  Names ("M"
+ * events) may stand before or after the events, so they are set at the end.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - from an Nsight Systems export, a SQLite file, to events in a spool.
+ * internal.h - turns an Nsight Systems export, a SQLite file, into events in a spool.
  *
- * A table is read in the order of its rows, with all columns that it has.  columns.c has which of
- * them mean something; a column that it does not know is kept as an argument under its own name.
- * So older and newer exports are read alike, and a missing column is a missing figure.
+ * A table is read in the order of its rows, with all its columns.  columns.c defines the meaning of
+ * known columns; an unknown one becomes an argument under its own name.  So one code reads older
+ * and newer exports, and a missing column is only a missing figure.
  */
 #pragma once
 

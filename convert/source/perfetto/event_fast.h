@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_fast.h - begins and ends that are like one before, and what event.c has for them. */
+/* event_fast.h - the fast path for begins and ends like an earlier one, and what event.c shares
+ * with it. */
 #pragma once
 
 #include "convert/source/kineto/import_fast.h"

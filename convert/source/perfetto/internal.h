@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - from Perfetto's trace packets, whoever wrote them, to events in a spool.
+ * internal.h - turns Perfetto's trace packets of any program into events in a spool.
  *
- * A file is read twice.  What packets of events refer to may stand behind them: descriptors of
- * tracks, clocks, and that the file is ours.  The first pass takes these, the second one the
- * events.  Field numbers are those of Perfetto's protos, each beside the code that reads it.
+ * A file is read twice, because descriptors of tracks, clocks and the mark of our own files may
+ * follow the events that need them.  The first pass takes these, and the second one the events.
+ * Field numbers are those of Perfetto's protos, each beside the code that reads it.
  */
 #pragma once
 
@@ -227,9 +227,9 @@ enum status pftrace_place(struct pftrace_reader *r, struct pftrace_track *t, str
 enum status pftrace_resolve(struct pftrace_reader *r, struct pftrace_track *t, struct error *err);
 
 /*
- * args.c: what an event says of itself as members of r->element, as if it were JSON, because then
- * their meanings are those of Kineto's.  Keys and texts are borrowed until pftrace_args_end(), and
- * numbers, arrays and objects stand in r->values.
+ * args.c: makes members of r->element, as if they were JSON, from the arguments of an event, so
+ * that they mean the same as Kineto's.  Keys and texts are borrowed until pftrace_args_end();
+ * numbers, arrays and objects are in r->values.
  */
 void pftrace_args_begin(struct pftrace_reader *r);
 void pftrace_arg(struct pftrace_reader *r, struct json key, struct json value);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h - values.c has memory and values, pickle.c the machine, json.c the same of JSON. */
+/* internal.h - values.c manages memory and values, pickle.c runs the stack machine, json.c reads
+ * JSON. */
 #pragma once
 
 #include "convert/source/pickle/pickle.h"

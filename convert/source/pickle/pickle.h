@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickle.h - Python pickles as plain values, without running anything.
+ * pickle.h - reads Python pickles as plain values, without running code.
  *
  * A pickle is a program for a stack machine that can call any function it names.  Here only values
- * are made: numbers, texts, lists, tuples and dictionaries.  Of functions there are only those by
- * which PyTorch's C++ writer marks types (torch.jit._pickle build_*list, restore_type_tag), which
- * give their first argument back; every other name is refused, and the error has it.
+ * are made: numbers, texts, lists, tuples and dictionaries.  The only functions are those by which
+ * PyTorch's C++ writer marks types (torch.jit._pickle build_*list, restore_type_tag), which return
+ * their first argument; any other name is refused with an error.
  *
  * Equal texts, and equal tuples of numbers, are one value.  Values share parts where the pickle
- * does, so they may hold themselves: who walks them limits the depth.  All memory is one arena with
- * a ceiling.  Of one thread.
+ * does, so they may contain themselves: code that walks them must limit the depth.  All memory is
+ * one arena with a ceiling.  A pickle belongs to one thread.
  *
- * A pickle of any length is read as a stream: what lies in the lists that pickle_stream() is given
- * goes to its caller one by one, and its memory serves again.  What of it comes back later -
- * stacks, because a pickle names each object once and then refers to it - is kept by pickle_keep().
+ * A pickle of any length is read as a stream: items of the lists that pickle_stream() names go to
+ * its caller one by one, and their memory is reused.  pickle_keep() keeps those to which the pickle
+ * refers again, such as stacks, because a pickle writes each object once.
  */
 #pragma once
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - from what rocprofv3 writes to events in a spool: a database (rocpd, versions 3.0.0
- * to 3.0.5) or JSON.
+ * internal.h - turns rocprofv3's output, a database (rocpd, versions 3.0.0 to 3.0.5) or JSON, into
+ * events in a spool.
  *
  * In a database each process has a set of tables whose names end in its uuid; the plain names are
  * views, which are not used.  A row of one table refers to rows of others by (id, guid).  A column
- * that a version lacks is NULL here, and the environment that processes are stored with is never
- * read.
+ * that a version lacks is NULL here, and the stored environment of processes is never read.
  */
 #pragma once
 

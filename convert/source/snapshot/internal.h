@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - fields.c reads dictionaries of a snapshot, events.c makes events, source.c knows
- * what follows from what.
+ * internal.h - fields.c reads dictionaries of a snapshot, events.c makes events, and source.c
+ * decides which events follow from which fields.
  */
 #pragma once
 

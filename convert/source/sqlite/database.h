@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * database.h - a SQLite file that is only read, for sources whose format is a database.
+ * database.h - read-only access to a SQLite file, for sources whose format is a database.
  *
- * SQLite reads it by a file system of our own, as an immutable file: no lock, no journal, no write,
- * no second file.  So archives and standard input work, and a file of which a program still has the
- * write-ahead log is read without it.  The schema is not trusted (no function, view or trigger of
- * it runs), and no value longer than DATABASE_VALUE_BYTES is loaded.
+ * SQLite reads it through our own file system as an immutable file, without locks, journals, writes
+ * or second files.  So archives and standard input work, and a file that a program still writes is
+ * read without its write-ahead log.  The schema is not trusted (no function, view or trigger of it
+ * runs), and no value longer than DATABASE_VALUE_BYTES is loaded.
  */
 #pragma once
 

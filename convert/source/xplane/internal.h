@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - from the planes of an XSpace to events in a spool.
+ * internal.h - turns the planes of an XSpace into events in a spool.
  *
- * GPU planes give streams, /host:CPU threads, every other plane threads that are kept apart by
- * track.context (the plane's number, from 1).  TraceMe events are ranges, calls with a correlation
- * id API events (by their name, or details of GPU work), _r with a step number steps,
- * MemoryAllocation and MemoryDeallocation allocations.
+ * GPU planes have streams, /host:CPU has threads, and every other plane has threads that are
+ * distinguished by track.context (the plane's number, from 1).  TraceMe events become ranges, calls
+ * with a correlation id API events (by their name or details of GPU work), _r with a step number
+ * steps, and MemoryAllocation and MemoryDeallocation allocations.
  */
 #pragma once
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host.h - what host threads have open: part of internal.h, which the files of this folder include.
+ * host.h - the open ranges of host threads; a part of internal.h, which this folder's files
+ * include.
  *
- * A range is open at t while begin <= t < end; one of length 0 never.  Ranges need not nest, so
- * only those that can still decide something are kept and nothing is searched: of those that could
- * be innermost a stack, of those that could be outermost a queue.
+ * A range is open at t while begin <= t < end; one of length 0 is never open.  Ranges need not
+ * nest.  To avoid searches, a stack keeps those that could become innermost, and a queue those that
+ * could become outermost.
  */
 #pragma once
 

@@ -5,8 +5,8 @@
  *	context.c  the source: pulls events into the queue, hands them out with their intervals
  *	queue.c    the events that wait
  *	host.c     which thread is the step thread, which ranges are open
- *	scope.c    the path of work that says itself what it is of
- *	autograd.c which forward operator a backward one belongs to, and what is run again
+ *	scope.c    the path of work that has its scope in its own arguments
+ *	autograd.c the forward operator of a backward one, and recomputation
  *	phase.c    step, phase and path of each event; the phase intervals of the step thread
  *	launch.c   recent calls by correlation, and the GPU work that they launched
  *	ids.c      how far these ids reach
@@ -20,8 +20,9 @@ enum { QUEUE_EVENTS = 65536 };
 /* ---- queue.c ---- */
 
 /*
- * Copies of events, with their argument words, so the batch that they came in may go.  An event's
- * place counts from the oldest one that is held.  Pointers are valid until the next put or drop.
+ * Holds copies of events with their argument words, so that their batch can be released.  An
+ * event's place counts from the oldest one that is held.  Pointers are valid until the next put or
+ * drop.
  */
 struct event_queue {
 	struct event *events;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h - the stage, and the state of each track while what is below is read. */
+/* internal.h - the stage, and the state of each track while it reads its input. */
 #pragma once
 
 #include "convert/spool/spool.h"
