@@ -21,8 +21,8 @@ def help_of(folder, tool):
 
 
 def formats(folder):
-    """Of tacho-convert -t."""
-    return listed(help_of(folder, "tacho-convert"), FORMATS)
+    """Of tacho-convert -t, without that which only a memory snapshot can become: check_snapshot has it."""
+    return [name for name in listed(help_of(folder, "tacho-convert"), FORMATS) if name != "snapshot"]
 
 
 def reports(folder):

@@ -26,7 +26,7 @@ MB = 1 << 20
 CEILING = 16 * MB
 # Where a report is made: of 2^20 calls of a process is known what they launched, and shares of steps,
 # cells of operators and paths are kept in bounded tables.
-REPORTS = 76 * MB  # tables, and the points that findings are replayed from, in three forms
+REPORTS = 96 * MB  # tables, and the points that findings are replayed from, in three forms
 RECORD_BYTES = 32  # of a range, in the ring of its thread
 EVENT_BYTES = {"json": 225, "tacho": 64}  # of generate --kineto in its file; in memory
 
