@@ -344,7 +344,7 @@ def main():
         # parquet: the rows of sqlite once more, which tests/clients/parquet compares; folded: sums,
         # which check_operators.py and tests/clients/flame compare, and so of pprof;
         # snapshot: of snapshots alone, in check_snapshot.py
-        unread = set(tool_names.formats(args.bin)) ^ {*table, "parquet", "folded", "pprof", "snapshot"}
+        unread = set(tool_names.formats(args.bin)) ^ {*table, "parquet", "folded", "pprof"}
         check.verdict("every format has a reader", not unread,
                       f"formats() of tests/oracle/check_cuts.py must have {', '.join(sorted(unread))}")
         for format_, row in table.items():
