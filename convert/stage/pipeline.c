@@ -92,6 +92,15 @@ static enum status sources_open(struct source **out, struct trace *trace,
 	return status;
 }
 
+/* Calls to remember for GPU work that comes later: a quarter of the budget, but at least as many as
+ * a GPU is ever behind. */
+static size_t call_window(const struct budget *budget)
+{
+	size_t calls = (size_t)(budget->opening / LAUNCH_BYTES / 4);
+
+	return calls > LAUNCH_WINDOW_LEAST ? calls : LAUNCH_WINDOW_LEAST;
+}
+
 /* Each stage owns what is below it, even when it fails. */
 static enum status stages_open(struct pipeline *p, struct trace *trace,
 			       const struct pipeline_request *how, struct error *err)
@@ -104,6 +113,7 @@ static enum status stages_open(struct pipeline *p, struct trace *trace,
 		struct context_request context = {
 			.rules = how->rules,
 			.wants_launches = needs & NEED_LINK,
+			.window = call_window(how->budget),
 			.slack_ns = LAUNCH_SLACK_NS,
 			.whole_intervals = how->lod != NULL, /* lod reads all before it gives any */
 		};

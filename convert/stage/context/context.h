@@ -74,14 +74,16 @@ struct launch_totals {
 	uint64_t ids, id_range;
 };
 
-#define LAUNCH_WINDOW   ((size_t)1 << 20)
-#define LAUNCH_SLACK_NS 50000u
+#define LAUNCH_WINDOW       ((size_t)1 << 20)
+#define LAUNCH_WINDOW_LEAST ((size_t)1 << 17)
+#define LAUNCH_BYTES        25 /* about what a call takes that is remembered */
+#define LAUNCH_SLACK_NS     50000u
 
 struct context_request {
 	const struct name_rules *rules; /* borrowed */
 	bool wants_launches;
 	/* Calls that are remembered per process: at least 1, at most LAUNCH_WINDOW, which is 0's
-	 * meaning.  A full window takes some 25 MB.  A call that has left it is never guessed. */
+	 * meaning.  Each takes LAUNCH_BYTES.  A call that has left it is never guessed. */
 	size_t window;
 	uint64_t slack_ns;
 	/* Give each interval only once it is over.  Otherwise a long interval comes in several
