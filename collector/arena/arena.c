@@ -28,7 +28,7 @@ struct claim {
 
 static struct lock lock = LOCK_INITIALIZER;
 static struct arena_header *_Atomic mapped;
-static struct claim *claim;
+static struct claim *_Atomic claim;
 static bool may_make = true; /* not in a child of a bare clone(), whose `claim` is wiped */
 static size_t threads_most = THREADS_USUAL;
 static bool (*introduce)(int fd);
@@ -177,7 +177,9 @@ static struct arena_header *map(size_t bytes, int *fd)
 
 bool arena_is_mine(void)
 {
-	return claim && claim->is_mine;
+	const struct claim *c = claim;
+
+	return c && c->is_mine;
 }
 
 struct arena_header *arena(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/arena/spawn.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,6 +19,8 @@
 enum { STACK = 32 << 10, KEPT_MAX = 8 };
 
 static char program[PATH_MAX];
+/* That of libc: a sanitizer of the program puts one in front of it which keeps state. */
+static int (*clone_of_libc)(int (*)(void *), void *, int, void *, ...) = clone;
 
 struct start {
 	int arena;
@@ -33,7 +36,13 @@ bool spawn_find(const char *library)
 	static const char *const places[] = { "tacho-record", "../bin/tacho-record" };
 	const char *end = strrchr(library, '/');
 	char path[2 * PATH_MAX];
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	void *found = libc ? dlsym(libc, "clone") : NULL;
 
+	if (found)
+		memcpy(&clone_of_libc, &found, sizeof(found));
+	if (libc)
+		dlclose(libc);
 	for (size_t i = 0; end && i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(path, sizeof(path), "%.*s/%s", (int)(end - library), library, places[i]);
 		if (access(path, X_OK) == 0 && realpath(path, program))
@@ -60,7 +69,8 @@ static void keep_environment(char *envp[KEPT_MAX])
 
 /*
  * The two functions below run in children that have the program's memory, while the thread that
- * starts them stands still: they call nothing that keeps state there.
+ * starts them stands still.  They only make system calls, as functions of libc, or what a sanitizer
+ * puts in front of them, may keep state there.
  */
 static int become_recorder(void *arg)
 {
@@ -72,27 +82,26 @@ static int become_recorder(void *arg)
 	pidfd = (int)syscall(SYS_pidfd_open, s->job, 0);
 #endif
 	/* copies above those two numbers, so that neither takes the other's place */
-	int arena = fcntl(s->arena, F_DUPFD_CLOEXEC, SPAWN_PIDFD + 1);
-	int watched = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, SPAWN_PIDFD + 1);
-	close(SPAWN_PIDFD);
-	if (arena < 0 || dup2(arena, SPAWN_ARENA) < 0 ||
-	    (watched >= 0 && dup2(watched, SPAWN_PIDFD) < 0)) {
-		s->failed = errno;
-		_exit(127);
+	long arena = syscall(SYS_fcntl, s->arena, F_DUPFD_CLOEXEC, SPAWN_PIDFD + 1), watched = -1;
+	if (pidfd >= 0)
+		watched = syscall(SYS_fcntl, pidfd, F_DUPFD_CLOEXEC, SPAWN_PIDFD + 1);
+	syscall(SYS_close, SPAWN_PIDFD);
+	if (arena >= 0 && syscall(SYS_dup3, arena, SPAWN_ARENA, 0) >= 0 &&
+	    (watched < 0 || syscall(SYS_dup3, watched, SPAWN_PIDFD, 0) >= 0)) {
+		syscall(SYS_setsid);
+		syscall(SYS_execve, program, s->argv, s->envp);
 	}
-	setsid();
-	execve(program, s->argv, s->envp);
 	s->failed = errno;
-	_exit(127);
+	return 127; /* with which the child ends */
 }
 
 static int make_orphan(void *arg)
 {
 	struct start *s = arg;
 
-	if (clone(become_recorder, s->stacks + STACK, CLONE_VM | CLONE_VFORK, s) < 0)
+	if (clone_of_libc(become_recorder, s->stacks + STACK, CLONE_VM | CLONE_VFORK, s) < 0)
 		s->failed = errno;
-	_exit(0);
+	return 0;
 }
 
 /* With all signals blocked: no handler of the program runs in a child that has its memory. */
@@ -102,7 +111,7 @@ static void start(struct start *s)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid_t child = clone(make_orphan, s->stacks + 2 * STACK, CLONE_VM | CLONE_VFORK, s);
+	pid_t child = clone_of_libc(make_orphan, s->stacks + 2 * STACK, CLONE_VM | CLONE_VFORK, s);
 	if (child < 0)
 		s->failed = errno;
 	while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR)
