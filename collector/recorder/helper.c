@@ -118,7 +118,8 @@ static bool is_ready(struct writer *w)
 	if (!state.trace || !writer_ready(w))
 		return false;
 	if (writer_log_changed(w, &state.log)) {
-		memset(state.descs, 0, state.desc_cap * sizeof(*state.descs));
+		if (state.descs)
+			memset(state.descs, 0, state.desc_cap * sizeof(*state.descs));
 		state.devices = 0;
 	}
 	return true;

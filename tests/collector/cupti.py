@@ -992,10 +992,13 @@ row("fork-exec", words="--fork 3 --threads 3 --steps 40")
 row("unload", words="--unload 1")
 row("kill", died(signal.SIGKILL), "--steps 400 --step_us 10000 --kill 9")
 row("kill-before-a-flush", died(signal.SIGKILL, 0), "--steps 20 --kill 9", preload=True)
-row("segv", died(signal.SIGSEGV), "--steps 1600 --step_us 1000 --kill 11", preload=True)
+row("segv", died(signal.SIGSEGV), "--steps 1600 --step_us 1000 --kill 11", preload=True,
+    ASAN_OPTIONS="handle_segv=0", TSAN_OPTIONS="handle_segv=0")
 row("term", died(signal.SIGTERM), "--steps 1600 --step_us 1000 --kill 15", preload=True)
 row("exit-within-cupti", nothing_within, "--steps 20", preload=True, **fake(flush_us=3500000))
-row("stopped-later", stopped_later, "--early 1 --before_ms 200 --steps 400 --step_us 10000", "for=1s", preload=True, **fake(enable_us=2500000))
+row("stopped-later", stopped_later, "--early 1 --before_ms 200 --steps 400 --step_us 10000", "for=1s", preload=True,
+    ASAN_OPTIONS="detect_leaks=0",  # a name of the stand-in lies in a buffer that nobody asks for any more
+    **fake(enable_us=2500000))
 row("quick-exit", quick, "--quick 1 --exit 5", code=5)
 row("exit-from-a-thread", quick, "--quick 2 --exit 5 --threads 4 --steps 50", code=5,
     TSAN_OPTIONS="report_thread_leaks=0")
@@ -1130,7 +1133,7 @@ def test(row, build):
         return run(row, build, folder)
     except subprocess.TimeoutExpired:
         return Broken("it hangs", folder)
-    except (OSError, KeyError, TypeError, ValueError, subprocess.SubprocessError) as e:
+    except (OSError, LookupError, TypeError, ValueError, subprocess.SubprocessError) as e:
         return Broken("%s: %s" % (type(e).__name__, e), folder)
     finally:
         if not os.environ.get("KEEP"):
