@@ -62,7 +62,7 @@ static struct {
 	uint64_t lost;
 	struct cupti_row_counts weighed;
 	bool needs_driver;
-	pid_t hooked; /* the process whose exit it is */
+	_Atomic pid_t hooked; /* the process whose exit it is */
 } state;
 
 /* ---- coming to life ---- */
