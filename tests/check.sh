@@ -55,7 +55,7 @@ for check in $side_by_side $one_by_one; do
 	passed=$((passed + ${p:-0}))
 	failed=$((failed + ${f:-0}))
 	# A check that fails without counting, or counts without failing, is a failure too.
-	[ "$rc" = 0 ] || [ "${f:-0}" != 0 ] || failed=$((failed + 1))
+	[ "$rc" = 0 ] || [ "${f:-0}" != 0 ] || { echo "not ok - $check ended with $rc"; failed=$((failed + 1)); }
 	[ -n "$p" ] || [ "$rc" != 0 ] || { echo "$check ran no test" >&2; failed=$((failed + 1)); }
 done
 sort -k2nr "$work/seconds" | awk -v all="$(($(date +%s) - begin))" '
