@@ -33,8 +33,10 @@ enum move_type {
 	/* `own` is what points of the kind took since the last of these; `rest` of it they waited
 	 */
 	MOVE_CHANGED,
-	MOVE_MARK,  /* the mark `to` is where the thread `from` is */
-	MOVE_WAITS, /* marks from `to` until before `kind` wait for `from` */
+	/* Marks from `to` to the latest wait for `from`, the end of work that took `own` and was
+	 * launched before them. */
+	MOVE_WAITS,
+	MOVE_MARK, /* the mark `to` is where the thread `from` is */
 };
 enum { MOVE_IS_FIRST = 1, MOVE_COMMUNICATES = 2, MOVE_WAITS_FOR_GPU = 4 };
 struct move {

@@ -179,22 +179,25 @@ static enum status mark_put(struct replay *r, struct thread *t, struct error *er
 			err);
 }
 
-/* Work that was launched before a step's end keeps it from ending. */
-static enum status marks_wait(struct replay *r, const struct done *d, struct error *err)
+/* Work that was launched before a step's end keeps it from ending, and belongs to that step. */
+static enum status marks_wait(struct replay *r, const struct done *d, const struct replay_work *w,
+			      struct error *err)
 {
 	size_t least = r->mark_count > MARKS_BACK ? r->mark_count - MARKS_BACK : 0;
 	size_t from = r->mark_count;
+	uint64_t ns = w->end_ns - w->begin_ns;
 
-	r->works++;
-	for (; from > least && r->marks[from - 1].ns >= d->launch_ns; from--)
+	r->works += w->launch_ns != 0;
+	for (; w->launch_ns && from > least && r->marks[from - 1].ns >= w->launch_ns; from--)
 		r->marks[from - 1].works++;
 	if (from == r->mark_count)
-		return ST_OK;
+		return spent_add(r, w->kind, REPLAY_OTHER, ns, 0, err);
 	return move_put(r,
 			(struct move){ .type = MOVE_WAITS,
 				       .to = (uint32_t)from,
-				       .kind = (uint32_t)r->mark_count,
-				       .from = d->end.slot },
+				       .from = d->end.slot,
+				       .kind = w->kind,
+				       .own = (double)ns },
 			err);
 }
 
@@ -553,9 +556,8 @@ enum status replay_put_work(struct replay *r, const struct replay_work *w, struc
 		l->work_end.ns = w->end_ns;
 		m.from = l->work_end.slot;
 	}
-	TRY(spent_add(r, w->kind, REPLAY_OTHER, w->end_ns - w->begin_ns, 0, err));
 	TRY(move_put(r, m, err));
-	return w->launch_ns ? marks_wait(r, done, err) : ST_OK;
+	return marks_wait(r, done, w, err);
 }
 
 enum status replay_end(struct replay *r, struct error *err)

@@ -23,6 +23,7 @@ struct replay_run {
 	 * added until the mark. */
 	double *at, *mark_at, *mark_changed;
 	size_t at_cap, mark_at_cap, mark_changed_cap;
+	uint32_t mark_count; /* so far */
 	double met[REPLAY_STATES];      /* what the next point depends on */
 	double last_end[REPLAY_STATES]; /* of all work so far */
 	double changed[REPLAY_STATES];
@@ -170,11 +171,24 @@ static void mark(struct replay_run *x, const struct move *m, const double *from)
 {
 	double *at = x->mark_at + m->to * x->states;
 
+	x->mark_count = m->to + 1;
 	memcpy(x->mark_changed + m->to * x->states, x->changed, x->states * sizeof(*at));
 	if (m->flags & MOVE_IS_FIRST)
 		memcpy(at, from, x->states * sizeof(*at));
 	raise_to(x, at, from, 0);
 	raise_to(x, at, x->last_end, 0);
+}
+
+/* What a call waits goes only where it does not wait. */
+static void change(struct replay_run *x, const struct move *m, const double *f)
+{
+	for (unsigned k = 0; k < x->states; k++) {
+		double ns = (m->own - m->rest * !x->drops_waits[m->activity][k]) * fabs(1 - f[k]);
+
+		x->changed[k] += ns;
+		for (uint32_t i = m->to; m->type == MOVE_WAITS && i < x->mark_count; i++)
+			x->mark_changed[i * x->states + k] += ns;
+	}
 }
 
 enum status replay_run_go(struct replay_run *x, struct error *err)
@@ -189,7 +203,7 @@ enum status replay_run_go(struct replay_run *x, struct error *err)
 	for (const struct move *m = r->moves; m < r->moves + r->move_count; m++) {
 		double *from = x->at + m->from * x->states, *to = x->at + m->to * x->states;
 
-		if (m->type >= MOVE_OWN && m->type <= MOVE_CHANGED &&
+		if (m->type >= MOVE_OWN && m->type <= MOVE_WAITS &&
 		    (m->kind >= x->factor_cap || !(f = x->factors[m->kind])) &&
 		    !(f = factors_of(x, m->kind, err)))
 			return ST_MEMORY;
@@ -212,17 +226,14 @@ enum status replay_run_go(struct replay_run *x, struct error *err)
 				memcpy(from, to, x->states * sizeof(*to));
 			break;
 		case MOVE_CHANGED:
-			/* what a call waits goes only where it does not wait */
-			for (unsigned k = 0; k < x->states; k++)
-				x->changed[k] +=
-					(m->own - m->rest * !x->drops_waits[m->activity][k]) *
-					fabs(1 - f[k]);
+			change(x, m, f);
 			continue;
 		case MOVE_MARK:
 			mark(x, m, from);
 			continue;
 		case MOVE_WAITS:
-			for (uint32_t i = m->to; i < m->kind; i++)
+			change(x, m, f);
+			for (uint32_t i = m->to; i < x->mark_count; i++)
 				raise_to(x, x->mark_at + i * x->states, from, 0);
 			continue;
 		}

@@ -314,6 +314,21 @@ def check_steps_without_launch(checks, folder):
                   f"steps without launch: {row['baseline_step_ns']} to {row['step_ns']}")
 
 
+def check_steps_behind(checks, folder):
+    """A GPU that is always some steps behind the host works on what earlier steps launched: that
+    communication lies in every step is seen by its launches, so that it is replayed."""
+    path = os.path.join(folder, "behind.json")
+    run = Run(38, {})
+    run.write(path)
+    last_step = max(event["ts"] for event in run.events if event["name"].startswith("Profiler"))
+    checks.expect(run.free[COMM] / 1000 > last_step + 4000, "the GPU is not behind")
+    found = json.loads(subprocess.run([checks.tool, path, "--report", "findings", "-f", "json"],
+                                      stdout=subprocess.PIPE, check=True).stdout)["findings"][0]
+    row = checks.replay(path, "--what-if", "comm=0")["comm=0"]
+    checks.expect(found["rule"] == "exposed_comm" and found["is_replayed"] and
+                  found["saving_ns_per_step"] == row["saves_ns"], f"behind: {found}")
+
+
 def check_real(checks, traces):
     for path in sorted(glob.glob(os.path.join(traces, "kineto", "*.json.gz")) +
                        glob.glob(os.path.join(traces, "judged", "*.json.gz"))):
@@ -382,6 +397,7 @@ def main():
             check_difference(checks, seed, folder)
             check_together(checks, os.path.join(folder, "a.json"))
         check_steps_without_launch(checks, folder)
+        check_steps_behind(checks, folder)
     if os.path.isdir(os.path.join(args.traces, "kineto")):
         check_real(checks, args.traces)
         if shutil.which("callgrind_annotate"):
