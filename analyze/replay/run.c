@@ -23,7 +23,7 @@ struct replay_run {
 	 * added until the mark. */
 	double *at, *mark_at, *mark_changed;
 	size_t at_cap, mark_at_cap, mark_changed_cap;
-	uint32_t mark_count; /* so far */
+	uint32_t mark_count;            /* so far */
 	double met[REPLAY_STATES];      /* what the next point depends on */
 	double last_end[REPLAY_STATES]; /* of all work so far */
 	double changed[REPLAY_STATES];
