@@ -56,7 +56,7 @@ class Job:
         self.steps = {step: i for i, step in enumerate(sorted(self.offsets))}
         for rows in self.rows.values():
             self.cut(rows)
-            self.number(rows)
+        self.number()
 
     @staticmethod
     def place(rows):
@@ -83,13 +83,14 @@ class Job:
                 if before["begin"] < r["begin"] < before["end"] < r["begin"] + CUT_NS:
                     before["end"] = r["begin"]
 
-    def number(self, rows):
+    def number(self):
         """Seq: the place among the step's operations of the type, over all steps."""
         of_step = collections.defaultdict(list)
-        for r in rows:
-            of_step[r["step"], r["optype"]].append(r)
+        for worker, rows in self.rows.items():
+            for r in rows:
+                of_step[worker, r["step"], r["optype"]].append(r)
         most = max(len(x) for x in of_step.values())
-        for (step, _), some in of_step.items():
+        for (_, step, _), some in of_step.items():
             some.sort(key=lambda r: (r["seq_id"], r["mc"]))
             for i, r in enumerate(some):
                 r["seq"] = self.steps[step] * most + i
@@ -110,12 +111,15 @@ class Job:
         return f"pp_{dp}", [w for w in workers if w[0] == dp]
 
     def peer(self, r):
-        """Who sends, who receives; None where it is no point-to-point operation."""
+        """Who sends, who receives; None where it is no point-to-point operation, or the other has
+        no rows."""
         if COLLECTIVES[r["optype"]] not in ("send", "recv"):
             return None
         other = r["stage"] + (1 if r["optype"] in ("forward-send", "backward-recv") else -1)
         own = self.rank[r["dp_rank"], r["stage"]]
-        other = self.rank[r["dp_rank"], other % self.stages]
+        other = self.rank.get((r["dp_rank"], other % self.stages))
+        if other is None:
+            return None
         return (own, other) if r["optype"].endswith("-send") else (other, own)
 
     def document(self, worker):

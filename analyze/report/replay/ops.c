@@ -199,6 +199,11 @@ static enum status held_flush(struct gpu *g, struct error *err)
 static enum status put_compute(struct gpu *g, const struct event *e, struct rank_op *op,
 			       struct error *err)
 {
+	struct series like = { .name = e->name, .bytes = NO_U64 };
+
+	/* Events that name their step are operations of a job as somebody has counted them. */
+	if (op->step % 2)
+		return series_put(g, &like, op, err);
 	uint64_t from_ns = e->begin_ns > g->busy_ns ? e->begin_ns : g->busy_ns;
 	uint64_t busy_ns = e->end_ns > from_ns ? e->end_ns - from_ns : 0;
 
