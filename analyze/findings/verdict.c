@@ -286,7 +286,7 @@ static bool tell_other_input(const struct facts *f, char sentence[FINDING_TEXT])
 	if (tables_sum(f->tables, "hang_calls", "seq")) {
 		snprintf(sentence, FINDING_TEXT,
 			 "These are dumps of PyTorch's Flight Recorder: collectives without the "
-			 "GPU's times. --report hang compares the ranks.");
+			 "GPU's times. --report hang names every process group that hangs.");
 		return true;
 	}
 	if (!tables_sum(f->tables, "snapshot", "segments") || !memory || !owners)

@@ -285,11 +285,10 @@ static void put_sentence(const struct oom *o, const union value *row, uint64_t i
 			 bool is_expandable, char out[SENTENCE])
 {
 	static const char *const advice[] = {
-		"a free part is long enough, but of another stream, "
-		"pool or size",
-		"together they are enough: memory is fragmented",
-		"with what waits for other streams they are enough",
-		"nothing free would be enough: less has to be in use"
+		"one of these is long enough, but belongs to another stream, pool or size",
+		"together these are enough, but memory is fragmented",
+		"with what waits for other streams these are enough",
+		"these would not be enough, so the program has to use less"
 	};
 	const char *cause = row[OOM_CAUSE].text;
 	size_t which = cause[0] == 'o' ? 0 : cause[1] == 'r' ? 1 : cause[0] == 'a' ? 2 : 3;

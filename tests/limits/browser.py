@@ -34,6 +34,23 @@ function wrong(frame, width) {
 				if (a !== b && a.left <= b.left && a.right > b.left + 1)
 					found.push("labels overprint: " + l.textContent);
 	}
+	// names that end at their frame say so; texts of a picture stand apart and inside of it
+	for (const e of d.querySelectorAll("main *"))
+		if (e.textContent && e.scrollWidth > e.clientWidth + 1 && !e.closest("svg,caption")) {
+			const style = frame.contentWindow.getComputedStyle(e);
+			if (style.overflowX === "hidden" && style.textOverflow !== "ellipsis")
+				found.push("cut without a mark: " + e.textContent.slice(0, 40));
+		}
+	for (const picture of d.querySelectorAll("main svg")) {
+		const texts = [...picture.querySelectorAll(":scope > text")].map(t => [t, t.getBoundingClientRect()]).filter(t => t[1].width);
+		for (const [t, a] of texts) {
+			if (frame.contentWindow.getComputedStyle(picture).overflowX === "hidden" && a.right > picture.getBoundingClientRect().right + 1)
+				found.push("cut without a mark: " + t.textContent.slice(0, 40));
+			for (const [u, b] of texts)
+				if (t !== u && a.left <= b.left && a.right > b.left + 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3)
+					found.push("texts overprint: " + t.textContent + " | " + u.textContent);
+		}
+	}
 	// a group is a picture whose parts have names of their own
 	for (const e of d.querySelectorAll("main svg"))
 		if (!e.parentElement.closest("svg") &&
@@ -52,6 +69,23 @@ addEventListener("load", () => {
 	document.getElementById("out").textContent = JSON.stringify(all);
 });
 """
+
+
+def write_memory(path):
+    """Many steps with high numbers, and a peak near the end that is nearly all that is reserved."""
+    events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{12200 + i}", "pid": 1, "tid": 1, "ts": i * 1000, "dur": 990}
+              for i in range(24)]
+    for i in range(24):
+        events += [
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": i * 1000 + 10, "dur": 5,
+             "args": {"correlation": i + 1}},
+            {"ph": "X", "cat": "kernel", "name": "kernel_with_a_long_name_that_no_frame_holds_" + str(i), "pid": 0, "tid": 7,
+             "ts": i * 1000 + 20, "dur": 900, "args": {"device": 0, "stream": 7, "correlation": i + 1}},
+            {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": i * 1000 + 15,
+             "args": {"Device Type": 1, "Device Id": 0, "Addr": i + 1, "Bytes": 1 << 26, "Total Allocated": (i + 1) << 26,
+                      "Total Reserved": 27 << 26}}]
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "A GPU"}], "traceEvents": events}, f)
 
 
 def measure(browser, pages, scratch):
@@ -86,6 +120,8 @@ def main():
                 subprocess.run([os.path.join(a.bin, "samples/generate"), "--out", where, "--events", "20000",
                                 "--ranks", ranks, "--slow-rank", "0"], check=True, stdout=subprocess.DEVNULL)
                 inputs.append([where])
+            write_memory(os.path.join(scratch, "memory.json"))
+            inputs.append([os.path.join(scratch, "memory.json")])
             inputs.append([os.path.join(scratch, "1"), "--kinds", "cpu_op,annotation,user"])
             inputs.append(["--diff", os.path.join(scratch, "12/r0.tacho"), os.path.join(scratch, "12/r1.tacho")])
         for args in inputs:

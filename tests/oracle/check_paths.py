@@ -282,8 +282,7 @@ def place(path):
 def boxes_of(graph):
     """[(left, top, width, title)], left and width in percent."""
     return [(float(at), int(y), float(width), html.unescape(title))
-            for at, y, width, title in re.findall(r'<svg x="([0-9.]+)%" y="([0-9]+)" width="([0-9.]+)%" '
-                                                  r'height="[0-9]+"><title>(.*?)</title>', graph)]
+            for at, y, width, title in re.findall(r'style="left:([0-9.]+)%;top:([0-9]+)px;width:([0-9.]+)%" title="(.*?)">', graph)]
 
 
 class Checks:
@@ -449,7 +448,7 @@ class Checks:
         """The page's flame graphs: each frame lies below one that it fits in, as wide as its share."""
         page = subprocess.run([self.tool, "-q", path, "-f", "html"], stdout=subprocess.PIPE,
                               check=True).stdout.decode()
-        graphs = re.findall(r'<svg class="flame".*?\n</svg>\n', page, re.S)
+        graphs = re.findall(r'<div class="flame".*?\n</div>\n', page, re.S)
         self.expect(len(graphs) == 2 and "<script" not in page, f"{path}: {len(graphs)} flame graphs")
         for graph in graphs:
             boxes = boxes_of(graph)

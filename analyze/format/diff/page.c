@@ -209,7 +209,11 @@ static struct block_table *add_named(const struct diff_page *p, const char *md, 
 	const struct block_column columns[] = {
 		{ .md = md, .width = NAME_WIDTH, .class = "name", .is_left = true },
 		TIME_COLUMNS(p, b),
-		{ .md = "cause", .at = OWNER_AT, .width = LINE_WIDTH - OWNER_AT, .is_left = true },
+		{ .html = "cause",
+		  .md = "cause",
+		  .at = OWNER_AT,
+		  .width = LINE_WIDTH - OWNER_AT,
+		  .is_left = true },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
 
@@ -370,9 +374,15 @@ static void add_md_sides(const struct diff *d, struct blocks *b)
 	}
 }
 
-static const char *interval_text(const struct diff *d)
+static const char *limits_text(const struct diff *d, struct blocks *b)
 {
-	return d->estimate.is_paired ? "99 % over pairs of steps" : "95 %";
+	return blocks_text(b,
+			   "\xc2\xb1: interval of %s. From %.3g %% on B counts as slower "
+			   "(--fail-over). Steps that resemble their neighbours count for less: A "
+			   "%.0f of %zu, B %.0f of %zu.",
+			   d->estimate.is_paired ? "99 % over pairs of steps" : "95 %",
+			   100 * d->fail_over, d->a.effective_steps, d->a.series.count,
+			   d->b.effective_steps, d->b.series.count);
 }
 
 static void build_text(struct diff_page *p, struct blocks *b)
@@ -399,12 +409,7 @@ static void build_text(struct diff_page *p, struct blocks *b)
 	add_spanf(b, w, d->estimate.verdict == DIFF_SLOWER ? TOKEN_WARN : TOKEN_BOLD, "%s",
 		  sentence);
 	add_reason(d, ROLE_TEXT, b);
-	add_sentencef(b, ROLE_NOTE, 0,
-		      "--fail-over %.3g %%, interval of %s; steps that resemble their neighbours "
-		      "count for less:",
-		      100 * d->fail_over, interval_text(d));
-	add_sentencef(b, ROLE_NOTE, 0, "A %.0f of %zu, B %.0f of %zu.", d->a.effective_steps,
-		      d->a.series.count, d->b.effective_steps, d->b.series.count);
+	add_sentence(b, ROLE_NOTE, 0, limits_text(d, b));
 	head = add_section(b, "Where it went", "per step and GPU");
 	head->section.note_at = 15;
 	add_parts(p, b);
@@ -435,12 +440,7 @@ static void build_html(struct diff_page *p, struct blocks *b)
 	verdict = add_block(b, BLOCK_VERDICT);
 	verdict->callout.label = "Diff";
 	verdict->callout.first = blocks_text(b, "%s", sentence);
-	verdict->callout.second =
-		blocks_text(b,
-			    "--fail-over %.3g %%, interval of %s. A's %zu steps count "
-			    "as %.0f, B's %zu as %.0f.",
-			    100 * d->fail_over, interval_text(d), d->a.series.count,
-			    d->a.effective_steps, d->b.series.count, d->b.effective_steps);
+	verdict->callout.second = limits_text(d, b);
 	add_reason(d, ROLE_TEXT, b);
 	add_section(b, "Where it went",
 		    "Per step and GPU. All rows make the mean step, exactly. A thin bar: B takes "

@@ -297,9 +297,9 @@ void diff_reason(const struct diff *d, char out[DIFF_SENTENCE])
 			(double)p->ns.difference_ns / 1e6, place[0] ? ": " : "", place);
 	}
 	if (step)
-		snprintf(out + len, DIFF_SENTENCE - len, "%sUnlike the others step %llu: %+.3f ms.",
-			 len ? " " : "", (unsigned long long)step->number,
-			 (double)step->ns.difference_ns / 1e6);
+		snprintf(out + len, DIFF_SENTENCE - len,
+			 "%sStep %llu changed unlike the others: %+.3f ms.", len ? " " : "",
+			 (unsigned long long)step->number, (double)step->ns.difference_ns / 1e6);
 }
 
 bool diff_is_unchanged(const struct diff *d, const struct diff_times *ns)

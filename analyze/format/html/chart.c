@@ -7,6 +7,7 @@
 #include "analyze/report/sparkline.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,7 +110,8 @@ static void draw_shares(struct buf *out, const char *bins, size_t class, const c
 /* Names of phases above the first row, each at the begin of its longest run. */
 static void draw_names(struct buf *out, const char *bins, double width)
 {
-	html_raw(out, "<div class=\"labels\">");
+	bool some = false;
+
 	for (const struct phase_letter *p = phase_letters; p->name; p++) {
 		size_t at = 0, longest = 0;
 
@@ -120,12 +122,14 @@ static void draw_names(struct buf *out, const char *bins, double width)
 			longest = len;
 			at = i;
 		}
-		if (longest >= SPARKLINE_BINS / 20)
-			html_rawf(out, "<span style=\"left:%.2f%%;width:%.2f%%\">%s</span>",
-				  (double)at / SPARKLINE_BINS * width,
-				  (double)longest / SPARKLINE_BINS * width, p->name);
+		if (longest < SPARKLINE_BINS / 20)
+			continue;
+		html_rawf(out, "%s<span style=\"left:%.2f%%;width:%.2f%%\"><span>%s</span></span>",
+			  some ? "" : "<div class=\"labels\">", (double)at / SPARKLINE_BINS * width,
+			  (double)longest / SPARKLINE_BINS * width, p->name);
+		some = true;
 	}
-	html_raw(out, "</div><div></div>\n");
+	html_raw(out, some ? "</div><div></div>\n" : "");
 }
 
 /* 1, 2 or 5 times a power of ten: at most five of them in `whole`. */
@@ -185,7 +189,7 @@ void html_timelines(struct buf *out, const struct block *b)
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
-enum { HEIGHT = 150, TOP = 22, LABELS_MAX = 12 };
+enum { HEIGHT = 165, TOP = 37, LABELS_WIDE = 230, DIGIT_WIDE = 8 }; /* pixels; of a phone */
 
 struct chart {
 	const struct curve *curve;
@@ -270,24 +274,31 @@ void html_curve(struct buf *out, const struct curve *curve)
 		html_rawf(out, "V%.1fH%zu", 100 * (1 - (double)bytes / c.top_bytes), i);
 	html_raw(out, "V100z\"/></svg>\n");
 	draw_grid(out, &c);
-	size_t every = c.curve->step_count / LABELS_MAX + 1;
+	size_t count = c.curve->step_count;
+	int digits = snprintf(text, sizeof(text), "%llu",
+			      count ? (unsigned long long)c.curve->steps[count - 1].number : 0);
+	size_t every = count * (size_t)(digits + 2) * DIGIT_WIDE / LABELS_WIDE + 1;
 
-	html_rawf(out, "<line class=\"line\" x1=\"0\" x2=\"100%%\" y1=\"%d\" y2=\"%d\"/>", HEIGHT,
-		  HEIGHT);
-	for (size_t i = 0; i < c.curve->step_count; i += every) {
+	html_rawf(out,
+		  "<line class=\"line\" x1=\"0\" x2=\"100%%\" y1=\"%d\" y2=\"%d\"/>"
+		  "<text class=\"dim\" x=\"-8\" y=\"%d\" text-anchor=\"end\">%s</text>\n",
+		  HEIGHT, HEIGHT, HEIGHT + 16, count ? "step" : "");
+	for (size_t i = 0; i < count; i += every) {
 		double x = x_of(&c, c.curve->steps[i].ns);
 
 		html_rawf(out,
 			  "<line class=\"line\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%d\" y2=\"%d\"/>"
-			  "<text class=\"dim\" x=\"%.2f%%\" dx=\"3\" y=\"%d\">%s%llu</text>\n",
-			  x, x, HEIGHT, HEIGHT + 5, x, HEIGHT + 16, i ? "" : "step ",
+			  "<text class=\"dim\" x=\"%.2f%%\" dx=\"3\" y=\"%d\">%llu</text>\n",
+			  x, x, HEIGHT, HEIGHT + 5, x, HEIGHT + 16,
 			  (unsigned long long)c.curve->steps[i].number);
 	}
 	if (has_reserved)
 		html_rawf(out,
 			  "<line class=\"dash\" x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
-			  "<text x=\"100%%\" y=\"%.1f\" text-anchor=\"end\">reserved %s</text>\n",
-			  y_of(&c, reserved), y_of(&c, reserved), y_of(&c, reserved) + 15,
+			  "<text x=\"100%%\" y=\"%d\" text-anchor=\"end\">reserved %s</text>\n",
+			  y_of(&c, reserved), y_of(&c, reserved),
+			  /* one line above that of a peak which is as high */
+			  y_of(&c, peak) - y_of(&c, reserved) < 20 ? TOP - 22 : TOP - 5,
 			  bytes_text(text, reserved));
 	draw_peak(out, &c);
 	html_raw(out, "</svg></div>\n");
@@ -296,7 +307,8 @@ void html_curve(struct buf *out, const struct curve *curve)
 /*
  * ---- flame graphs -----------------------------------------------------------------------
  *
- * Each frame is an <svg> of its own, which cuts its name off; frames lie below the one around them.
+ * Frames lie below the one around them.  The one that has the focus, by keyboard or finger, shows
+ * its whole name at the foot of the window.
  */
 
 enum { FRAME_HEIGHT = 19 };
@@ -307,19 +319,15 @@ static void draw_frame(struct buf *out, const struct block *b, const struct flam
 	struct time_unit unit = time_unit_of(f->ns / b->flame.steps, 2);
 	char time[NUMBER_TEXT];
 
-	time_text(time, f->ns / b->flame.steps, &unit);
-	html_rawf(out, "<svg x=\"%.3f%%\" y=\"%zu\" width=\"%.3f%%\" height=\"%d\"><title>",
-		  100 * f->at_ns / b->flame.whole_ns, (size_t)(f->depth - 1) * FRAME_HEIGHT, share,
-		  FRAME_HEIGHT - 1);
+	html_rawf(out, "<i class=\"f-%s\"%s style=\"left:%.3f%%;top:%zupx;width:%.3f%%\" title=\"",
+		  f->class, share > 1 ? " tabindex=\"0\"" : "", 100 * f->at_ns / b->flame.whole_ns,
+		  (size_t)(f->depth - 1) * FRAME_HEIGHT, share);
 	html_text(out, f->name);
-	html_rawf(out, ": %s %s %s, %.1f %%</title><rect class=\"f-%s\"/>", time, unit.name,
-		  b->flame.of, share, f->class);
-	if (share > 2) {
-		html_raw(out, "<text x=\"4\" y=\"13\">");
+	html_rawf(out, ": %s %s %s, %.1f %%\">", time_text(time, f->ns / b->flame.steps, &unit),
+		  unit.name, b->flame.of, share);
+	if (share > 2)
 		html_text(out, f->name);
-		html_raw(out, "</text>");
-	}
-	html_raw(out, "</svg>\n");
+	html_raw(out, "</i>\n");
 }
 
 void html_flame(struct buf *out, const struct block *b)
@@ -327,13 +335,13 @@ void html_flame(struct buf *out, const struct block *b)
 	static const char *const classes[] = { "module", "operator", "range", "python",
 					       "mark",   "kernel",   "comm",  "idle" };
 
-	html_rawf(
-		out,
-		"<svg class=\"flame\" height=\"%zu\" role=\"group\" aria-label=\"flame graph\">\n",
-		b->flame.depth * FRAME_HEIGHT);
+	html_rawf(out,
+		  "<div class=\"flame\" style=\"height:%zupx\" role=\"group\" "
+		  "aria-label=\"flame graph\">\n",
+		  b->flame.depth * FRAME_HEIGHT);
 	for (size_t i = 0; i < b->flame.count; i++)
 		draw_frame(out, b, &b->flame.boxes[i]);
-	html_raw(out, "</svg>\n<p class=\"key\">");
+	html_raw(out, "</div>\n<p class=\"key\">");
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
 		size_t k = 0;
 
@@ -341,7 +349,8 @@ void html_flame(struct buf *out, const struct block *b)
 			k++;
 		if (k < b->flame.count)
 			html_rawf(out, "<span><i class=\"f-%s\"></i>%s</span> ", classes[i],
-				  classes[i]);
+				  strcmp(classes[i], "mark") ? classes[i]
+							     : "backward, recomputation");
 	}
 	html_raw(out, "</p>\n");
 }

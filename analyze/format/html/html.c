@@ -332,11 +332,10 @@ static void draw_findings(struct buf *out, const struct block *b)
 		html_raw(out, "</div><div class=\"what\">");
 		html_text(out, f->evidence);
 		if (f->where) {
-			html_raw(out, "<br><span class=\"where\">");
+			html_raw(out, "<br><span class=\"dim\">where</span> ");
 			html_text(out, f->where);
-			html_raw(out, "</span>");
 		}
-		html_raw(out, "<br>\xe2\x86\x92 ");
+		html_raw(out, "<br><span class=\"dim\">try</span> ");
 		const char *text = f->advice;
 		char word[WORD_MAX];
 

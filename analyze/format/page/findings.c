@@ -78,8 +78,8 @@ static const char *order_text(const struct view *v)
 	if (v->count < 2 ||
 	    view_number(v, 0, "saving_ns_per_step") >= view_number(v, 1, "saving_ns_per_step"))
 		return NULL;
-	return "The finding of the verdict comes first, the others follow by saving. The verdict "
-	       "counts at most the time seen of each family, and for compute a third of it.";
+	return "Line 1 is what the verdict names; the others are ordered by what they save. A "
+	       "replay may save more than the time seen, which the verdict does not count.";
 }
 
 static void build_md(const struct page *p, const struct view *v, struct blocks *b)

@@ -80,8 +80,8 @@ static const char *sentence_text(const struct page *p, const struct view *v, con
 	if (total)
 		out = blocks_text(b, "%sThe GPU has %s. ", out, show_bytes(b, (double)total));
 	if (spikes)
-		out = blocks_text(b, "%s%s step%s over 1.2 times the median step's. ", out,
-				  show_count(b, spikes), spikes == 1 ? " takes" : "s take");
+		out = blocks_text(b, "%s%s step%s over 1.2 times the memory of the median step. ",
+				  out, show_count(b, spikes), spikes == 1 ? " uses" : "s use");
 	if (leak == NO_U64)
 		return blocks_text(b, "%sLeak: unknown from %s step%s; 20 are needed.", out,
 				   show_count(b, p->steps), plural(p->steps));

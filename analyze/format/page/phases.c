@@ -85,7 +85,9 @@ static void settle_phases(const struct page *p, struct phases *all, struct block
 			continue;
 		r->label = blocks_text(b, "%s%s",
 				       !strcmp(r->name, "before_window") ? unlaunched : r->name,
-				       r->is_inferred ? " ~" : "");
+				       !r->is_inferred            ? ""
+				       : p->medium == MEDIUM_HTML ? "\xc2\xa0~"
+								  : " ~");
 		add_phase(&all->sum, r);
 		all->rows[to++] = *r;
 	}
@@ -241,6 +243,9 @@ void build_phases(const struct page *p, struct blocks *b)
 	walls = blocks_take(b, all.count, sizeof(*walls));
 	tenths = blocks_take(b, all.count, sizeof(*tenths));
 	if (!walls || !tenths || !all.count)
+		return;
+	/* that a host without phases did something else says nothing */
+	if (!p->gpus.count && all.count == 1 && all.rows[0].order == ORDER_OTHER)
 		return;
 	for (size_t i = 0; i < all.count; i++) {
 		const struct phase_row *r = &all.rows[i];

@@ -81,7 +81,7 @@ void build_steps_of_ranks(const struct page *p, struct blocks *b)
 		all[i] = take_rank_steps(p, i, b);
 		most = fmax(all[i].times.mean, most);
 	}
-	if (b->is_full || !count)
+	if (b->is_full || !(most > 0))
 		return;
 	shown = choose_ranks(all, count);
 	is_by_step = has_same_steps(all, count);

@@ -294,7 +294,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 	if (b->is_full || !all)
 		return;
 	SORT_BY(all, count, DOWN(struct rank_row, times.median), UP(struct rank_row, rank));
-	if (!count || !(all[0].times.median > 0))
+	if (!count || !p->has_steps || !(all[0].times.median > 0))
 		return; /* other reports alone have no steps */
 	add_section(b, "Steps", "Wall time of counted steps, ms; the slowest rank first");
 	t = ADD_TABLE(b, columns);
@@ -324,7 +324,7 @@ static const char *mark_of(const struct page *p)
 	} marks[] = {
 		{ "Kineto", "prof.step()" },
 		{ "Nsight", "an NVTX range ProfilerStep#N" },
-		{ "XSpace", "a jitted function train_step" },
+		{ "XSpace", "jax.profiler.StepTraceAnnotation()" },
 	};
 	const char *format = p->inputs.count ? view_cell(&p->inputs, 0, "format").text : NULL;
 
