@@ -78,6 +78,7 @@ KNOWN = [
     ("convert/stage/context/ids.c", "uninitvar", "gaps", "the loop before it has filled as many as are sorted"),
     ("convert/stage/filter/parse.c", "nullPointer", "*mask", "without a list of numbers there is a mask"),
     ("analyze/cause/cause.c", "core.NullDereference", "", BOTH),
+    ("analyze/replay/run.c", "dereference of NULL ‘f’", "", "only moves that have no factors leave it NULL"),
     ("convert/cli/outputs.c", "possible-null-argument", "", "the loop runs only with a folder"),
 ]
 
