@@ -24,7 +24,7 @@
 
 struct buf;
 
-enum { ARENA_VERSION = 4, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
+enum { ARENA_VERSION = 5, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
 /* What probes keep for the whole process. */
 enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_HELPER, ARENA_TABLES };
 #define ARENA_MAGIC UINT64_C(0x316f686361742e2e) /* "..tacho1" */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -104,18 +105,26 @@ static int make_orphan(void *arg)
 	return 0;
 }
 
-/* With all signals blocked: no handler of the program runs in a child that has its memory. */
+/*
+ * With all signals blocked: no handler of the program runs in a child that has its memory.  A
+ * program that adopts orphans (PR_SET_CHILD_SUBREAPER) does not while it gets rid of this one.
+ */
 static void start(struct start *s)
 {
 	sigset_t all, before;
+	int adopts = 0;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (prctl(PR_GET_CHILD_SUBREAPER, &adopts) == 0 && adopts)
+		prctl(PR_SET_CHILD_SUBREAPER, 0);
 	pid_t child = clone_of_libc(make_orphan, s->stacks + 2 * STACK, CLONE_VM | CLONE_VFORK, s);
 	if (child < 0)
 		s->failed = errno;
 	while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR)
 		;
+	if (adopts)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

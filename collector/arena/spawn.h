@@ -5,8 +5,8 @@
  *	program --clone--> a child that nobody waits for --clone--> tacho-record, the recorder
  *
  * The recorder is nobody's child by the time the program runs on: wait(-1) does not return it, and
- * no SIGCHLD comes.  What is not so: as process 1 of a container, and as a subreaper
- * (prctl(PR_SET_CHILD_SUBREAPER)), the program becomes the parent of every orphan.
+ * no SIGCHLD comes.  What is not so: as process 1 of a container the program becomes the parent of
+ * every orphan, so wait(-1) waits for the recorder too, which ends after the program.
  */
 #pragma once
 

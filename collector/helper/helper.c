@@ -124,7 +124,6 @@ static unsigned drain(void)
 		fullest = full > fullest ? full : fullest;
 	}
 	put_anchor(now_ns);
-	helper_put_lost(w);
 	if (cupti_client_is_on())
 		atomic_store(&w->shared->holds, true);
 	uint64_t cpu_ns = tick_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -153,7 +152,6 @@ static void close_window(struct writer *w)
 		(*p)->close_window(w, w->shared->window);
 	helper.anchored_ns = 0;
 	put_anchor(tick_to_ns(tick_now()));
-	helper_put_lost(w);
 	helper.begun = false;
 	atomic_store(&w->shared->holds, false);
 }
@@ -207,7 +205,6 @@ static void carry_out(struct helper *h, uint32_t number)
 		FOR_EACH_PROBE(p)
 		if ((*p)->close && helper.opened)
 			(*p)->close(&helper.writer, deadline_ns);
-		helper_put_lost(&helper.writer);
 		helper.opened = false;
 		helper.begun = false;
 		break;

@@ -37,6 +37,15 @@ struct helper {
 	uint64_t now_ns, deadline_ns, window;
 	_Atomic uint64_t begin_ns; /* of the window that is open; 0: none is */
 	_Atomic bool has_log;      /* a log is open */
+	/*
+	 * Rows and losses, each counted once: `made` by the helper when it hands them on or finds
+	 * no room, `lost` those without room.  `stored` is what the recorder has read of both by
+	 * the time of a commit, so what a writer had read that was killed can be counted.
+	 */
+	_Atomic uint64_t made, lost;
+	struct helper_stored {
+		uint64_t read, lost;
+	} stored[2]; /* by the parity of arena_header.commit */
 	struct queue queue;
 };
 

@@ -12,12 +12,10 @@ struct writer {
 	struct trace *trace;              /* gives each name, track ... its number */
 	uint32_t sent[TRACE_TABLE_COUNT]; /* rows of each table that were handed on */
 	uint64_t log;                     /* it counts windows: each begins with no names */
-	uint64_t lost;                    /* rows that found no room, and were not told yet */
 	bool has_row, broken;             /* broken: a name found no room, until the next window */
+	bool stuck; /* the recorder made no room for long: it is not waited for */
 };
 
 /* A window begins: all ids are void. */
 void helper_reset(struct writer *w);
 void helper_put_anchor(struct writer *w, uint64_t cupti_ns);
-/* What was counted meanwhile. */
-void helper_put_lost(struct writer *w);

@@ -17,15 +17,15 @@ static bool send_parts(struct writer *w, unsigned type, const struct queue_part 
 	const struct timespec pause = { .tv_nsec = MS };
 	struct queue *q = &w->shared->queue;
 
-	if (queue_send(q, type, parts))
-		return true;
-	for (unsigned i = 0; i < PATIENCE_MS && !w->broken; i++) {
+	bool sent = queue_send(q, type, parts);
+
+	for (unsigned i = 0; !sent && i < PATIENCE_MS && !w->broken && !w->stuck; i++) {
 		session_wake_writer();
 		nanosleep(&pause, NULL);
-		if (queue_send(q, type, parts))
-			return true;
+		sent = queue_send(q, type, parts);
 	}
-	return false;
+	w->stuck = !sent;
+	return sent;
 }
 
 static bool send(struct writer *w, unsigned type, const void *at, size_t len)
@@ -68,12 +68,12 @@ void helper_put_anchor(struct writer *w, uint64_t cupti_ns)
 	send(w, MESSAGE_ANCHOR, &a, sizeof(a));
 }
 
-void helper_put_lost(struct writer *w)
+/* In shared memory, where it is found also when the recorder reads nothing any more. */
+static void count_made(struct writer *w, uint64_t count, bool sent)
 {
-	struct helper_pair p = { LOSS_BUFFER, w->lost };
-
-	if (w->lost && send(w, MESSAGE_LOSS, &p, sizeof(p)))
-		w->lost = 0;
+	atomic_fetch_add(&w->shared->made, count);
+	if (!sent)
+		atomic_fetch_add(&w->shared->lost, count);
 }
 
 void writer_wake(struct writer *w)
@@ -159,11 +159,11 @@ void writer_put_ready(struct writer *w, const struct event *row, uint32_t desc)
 	struct helper_row r = { *row, desc };
 
 	w->has_row = true;
-	if (w->broken || !desc ||
-	    !send_parts(w, MESSAGE_ROW,
-			(struct queue_part[QUEUE_PARTS]){ { &r, sizeof(r) },
-							  { row->args, args * sizeof(uint64_t) } }))
-		w->lost++;
+	bool sent = !w->broken && desc &&
+		    send_parts(w, MESSAGE_ROW,
+			       (struct queue_part[QUEUE_PARTS]){
+				       { &r, sizeof(r) }, { row->args, args * sizeof(uint64_t) } });
+	count_made(w, 1, sent);
 }
 
 void writer_put(struct writer *w, const struct event *row, uint32_t desc)
@@ -177,7 +177,7 @@ void writer_lose(struct writer *w, enum loss why, uint64_t count)
 	struct helper_pair p = { why, count };
 
 	if (count)
-		send(w, MESSAGE_LOSS, &p, sizeof(p));
+		count_made(w, count, send(w, MESSAGE_LOSS, &p, sizeof(p)));
 }
 
 void writer_own_cost(struct writer *w, uint64_t ns)

@@ -224,7 +224,8 @@ static int record(struct config *c, const struct record *o, const char *library,
 		complain("%s", err.text);
 	unsigned killed = recorder_settle(&recorder);
 	if (killed == UINT_MAX)
-		complain("the recorder was killed: all events since then are lost");
+		complain("the recorder was killed: processes that began later are not recorded, "
+			 "and events that none of its own have read are lost");
 	else if (killed)
 		complain("%u of the recorder's processes were killed: later events are in a "
 			 "separate log, as far as the rings had room",

@@ -46,12 +46,16 @@ static struct {
 	uint32_t *descs;
 	size_t desc_cap;
 	uint32_t devices; /* rows that the log has */
+	struct helper_stored read;
 } state;
 
 static struct helper *find_helper(void)
 {
-	if (!state.helper)
+	if (!state.helper) {
 		state.helper = arena_table_there(ARENA_HELPER, sizeof(struct helper));
+		if (state.helper && !state.config) /* a killed writer has stored so much */
+			state.read = state.helper->stored[arena()->commit & 1];
+	}
 	return state.helper;
 }
 
@@ -151,7 +155,11 @@ static void put_row(struct writer *w, const uint8_t *at, size_t len)
 {
 	struct helper_row r;
 
-	if (len < sizeof(r) || !is_ready(w))
+	bool ready = is_ready(w);
+
+	/* what a killed writer knew of descriptors is not known of rows that it had not read */
+	state.read.read += ready || state.config;
+	if (len < sizeof(r) || !ready)
 		return;
 	memcpy(&r, at, sizeof(r));
 	const struct event_desc *d = trace_get_desc(state.trace, (uint32_t)r.desc);
@@ -203,9 +211,10 @@ static void take_pair(struct writer *w, unsigned type, const uint8_t *at, size_t
 	memcpy(&p, at, sizeof(p));
 	if (type == MESSAGE_COST)
 		writer_own_cost(w, p.value);
-	else if (type == MESSAGE_LOSS && p.what < LOSS_END)
+	else if (type == MESSAGE_LOSS && p.what < LOSS_END) {
+		state.read.read += p.value;
 		writer_lose(w, (enum loss)p.what, p.value);
-	else if (type == MESSAGE_TRACK_NAME && state.trace) {
+	} else if (type == MESSAGE_TRACK_NAME && state.trace) {
 		trace_set_track_name(state.trace, (uint32_t)p.what, (uint32_t)p.value);
 		if (is_ready(w))
 			writer_name_track(w, track_of(w, (uint32_t)p.what),
@@ -266,6 +275,11 @@ static void read_queue(void)
 		return;
 	while (queue_receive(&state.helper->queue, &type, &state.body))
 		take_message(w, type, state.body.data, state.body.len);
+	uint64_t lost = atomic_load(&state.helper->lost);
+	if (writer_window_begin(w) && lost > state.read.lost) {
+		writer_lose(w, LOSS_BUFFER, lost - state.read.lost);
+		state.read.lost = lost;
+	}
 	if (state.trace && writer_has_log(w) && is_ready(w))
 		put_devices(w);
 	atomic_store(&state.helper->has_log, writer_has_log(w));
@@ -406,6 +420,21 @@ static unsigned helper_drain(struct writer *w, uint64_t now_ns)
 	return full;
 }
 
+static void helper_note_stored(unsigned parity)
+{
+	if (find_helper())
+		state.helper->stored[parity] = state.read;
+}
+
+/* In a process that reads what a killed writer has left. */
+static void lose_read_by_killed(struct writer *w)
+{
+	uint64_t seen = state.read.read + state.read.lost, made = atomic_load(&state.helper->made);
+
+	if (made > seen)
+		writer_lose(w, LOSS_BUFFER, made - seen);
+}
+
 static void helper_warmup(void)
 {
 	tell_begin();
@@ -441,6 +470,8 @@ static void helper_close_window(struct writer *w, uint64_t window)
 		wait_until_done(LIMIT_MS * MS);
 	}
 	read_queue();
+	if (!state.config)
+		lose_read_by_killed(w);
 	if (atomic_load(&state.helper->holds) &&
 	    (writer_is_last(w) || session_quits() || recorder_program_is_gone()))
 		writer_lose(w, LOSS_DEATH, 1);
@@ -479,6 +510,7 @@ const struct probe_type probe_helper = {
 	.end = helper_end,
 	.behind = helper_behind,
 	.drain = helper_drain,
+	.note_stored = helper_note_stored,
 	.warmup = helper_warmup,
 	.close_window = helper_close_window,
 	.due = helper_due,

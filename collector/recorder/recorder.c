@@ -439,8 +439,10 @@ unsigned recorder_settle(struct recorder *r)
 	if (r->fd < 0)
 		return 0;
 	setsockopt(r->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	bool is_there = send(r->fd, &what, 1, MSG_NOSIGNAL) == 1;
-	if (!is_there || recv(r->fd, &killed, sizeof(killed), 0) == 0)
+	ssize_t got = send(r->fd, &what, 1, MSG_NOSIGNAL) == 1
+			      ? recv(r->fd, &killed, sizeof(killed), 0)
+			      : 0;
+	if (got == 0 || (got < 0 && errno == ECONNRESET)) /* reset: it died before it read this */
 		killed = UINT32_MAX;
 	close(r->fd);
 	r->fd = -1;

@@ -78,7 +78,8 @@ class Run:
             self.logs = [self.dump(os.path.join(place, name))
                          for name in (sorted(os.listdir(place)) if os.path.isdir(place) else [])]
             # the recorder closes the log of a program that has died, a moment after that
-            if self.code >= 0 or (self.logs and all(log.whole for log in self.logs)) or time.monotonic() > until:
+            closed = [log.whole for log in self.logs]
+            if (any(closed) if row["during"] else self.code >= 0 or closed and all(closed)) or time.monotonic() > until:
                 break
             time.sleep(0.05)
         self.bad = []
@@ -547,6 +548,29 @@ def died(number, kernels=1000):
     return check
 
 
+def kill_writer(process):
+    """The process that reads for this program is killed, in the middle between two of its flushes."""
+    time.sleep(1.6)
+    found = subprocess.run(["pgrep", "-f", "--", "--record-for %d$" % process.pid], capture_output=True, text=True).stdout
+    for recorder in found.split():
+        children = subprocess.run(["pgrep", "-P", recorder], capture_output=True, text=True).stdout.split()
+        for pid in children:
+            os.kill(int(pid), signal.SIGKILL)
+
+
+def writer_was_killed(r):
+    """What it had read and not stored is counted, as is what nobody read after it."""
+    r.equal("exit code", r.code, 0)
+    r.equal("faults", (r.cupti or {}).get("fault_texts"), [])
+    lost = sum(r.lost(key) for key in ("buffer", "time", "cut", "place", "ceiling", "cupti"))
+    r.holds("some was stored: %d" % r.count(KERNEL), r.count(KERNEL))
+    r.holds("what is missing is counted: %d" % r.lost("buffer"), r.lost("buffer") > 0)
+    held = (r.cupti or {}).get("dropped", 0) + r.handed(*EVENTS) - rows_of_cupti(r) - lost
+    # what CUPTI hands over when the program ends reaches nobody: the log says that something is missing there
+    r.holds("neither in the log nor counted: %d" % held, held == 0 or r.lost("death"))
+    r.holds("neither in the log nor counted: %d" % held, 0 <= held < r.handed(*EVENTS) / 10)
+
+
 def noticed_takeover(r):
     r.equal("exit code", r.code, 0)
     r.holds("told", re.search("another tool", r.about("cupti_doubts")))
@@ -784,9 +808,9 @@ ROWS = []
 
 
 def row(name, check=usual, words="", window="all", builds=("13",), code=0, preload=False, guard=True,
-        driver=True, foreign_rows=None, program=None, **env):
+        driver=True, foreign_rows=None, program=None, during=None, **env):
     ROWS.append(dict(name=name, check=check, words=words, window=window, builds=builds, code=code,
-                     preload=preload, guard=guard, env=env, driver=driver, program=program, **(
+                     preload=preload, guard=guard, env=env, driver=driver, program=program, during=during, **(
                          {"foreign_rows": foreign_rows} if foreign_rows else {})))
 
 
@@ -997,6 +1021,7 @@ row("kill-before-a-flush", died(signal.SIGKILL, 0), "--steps 20 --kill 9", prelo
 row("segv", died(signal.SIGSEGV), "--steps 1600 --step_us 1000 --kill 11", preload=True,
     ASAN_OPTIONS="handle_segv=0", TSAN_OPTIONS="handle_segv=0")
 row("term", died(signal.SIGTERM), "--steps 1600 --step_us 1000 --kill 15", preload=True)
+row("writer-killed", writer_was_killed, "--steps 400 --step_us 8000", preload=True, during=kill_writer, TACHO_SAMPLE="none")
 row("exit-within-cupti", nothing_within, "--steps 20", preload=True, **fake(flush_us=3500000))
 row("stopped-later", stopped_later, "--early 1 --before_ms 200 --steps 400 --step_us 10000", "for=1s", preload=True,
     ASAN_OPTIONS="detect_leaks=0",  # a name of the stand-in lies in a buffer that nobody asks for any more
@@ -1112,6 +1137,8 @@ def run(row, build, folder):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                env=environment(row, build, folder))
     try:
+        if row["during"]:
+            row["during"](process)
         out, err = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         process.kill()

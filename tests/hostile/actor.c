@@ -561,6 +561,12 @@ static void act_daemon(int n)
 	sleep_ms(200);
 	say("the daemon\n");
 }
+/* Whether there is a child that it has not made. */
+static void act_adopts(int n)
+{
+	events(5);
+	say(waitpid(-1, NULL, WNOHANG) == 0 ? "a child\n" : "none\n");
+}
 static void act_reparent(int n)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -731,7 +737,7 @@ static void act_lock_memory(int n)
 	X(exit_in_thread) X(main_pthread_exit) X(last_thread) X(atexit) X(exit_in_handler) X(stack_overflow) \
 	X(count) X(work) X(poll) X(sigwait) X(signalfd) X(value) X(checkpoint) X(masks) X(descriptors) \
 	X(threads) X(children) X(limits) X(environment) X(streams) X(daemonize) X(close_all) X(reuse) \
-	X(fork) X(raw_fork) X(vfork_exec) X(vfork_term) X(spawn) X(sigchld) X(exec) X(daemon) X(reparent) \
+	X(fork) X(raw_fork) X(vfork_exec) X(vfork_term) X(spawn) X(sigchld) X(exec) X(daemon) X(reparent) X(adopts) \
 	X(cancel) X(fork_in_handler) X(jump_out) X(userns) X(seccomp) X(opens) X(file_size) X(cpu) \
 	X(memory) X(lock_memory)
 /* clang-format on */

@@ -162,6 +162,8 @@ def wrapped(command, done):
         return ["timeout", str(done[1])] + command
     if done[0] == "timeout-kill":
         return ["timeout", "-s", "KILL", str(done[1])] + command
+    if done[0] == "first":
+        return ["unshare", "-p", "-f"] + command
     return command
 
 
@@ -242,7 +244,9 @@ class Runner:
         if command is None:
             return None
         command = command + row[1]
-        want = self.plain(row, command)
+        if row[2] == ("first",) and subprocess.run(["unshare", "-p", "-f", "true"], capture_output=True).returncode:
+            return None
+        want = dict(self.plain(row, command), **table.INSTEAD.get(name_of(row), {}))
         got = self.recorded(row, command)
         return "; ".join("%s %r, should be %r" % (key, got[key], want[key]) for key in want if got[key] != want[key])
 

@@ -41,6 +41,10 @@ RECORDED = ("exit", "return", "atexit", "masks", "descriptors", "threads", "chil
             "daemonize", "fork", "vfork_exec", "spawn", "sigchld", "cancel", "fork_in_handler", "memory")
 
 
+# what there is to see instead, where it cannot be equal: process 1 of a PID namespace adopts each orphan
+INSTEAD = {"c-adopts/first/linked": {"output": b"a child\n"}}
+
+
 def one(number):
     return ("one", number)
 
@@ -168,6 +172,10 @@ for program in ("c", "c-cuda"):
 for words in ("masks", "threads", "children", "fork_in_handler", "main_pthread_exit", "last_thread", "seccomp", "userns", "opens 16"):
     rows("c", words, modes=("linked",))
 rows("c", "exit 7", ("ignored", [signal.SIGCHLD]), modes=("linked",))
+for program in ("c", "c-cuda"):  # it adopts orphans, and the recorder is none of them
+    rows(program, "reparent", modes=("linked",))
+rows("c", "adopts", modes=("linked",))
+rows("c", "adopts", ("first",), modes=("linked", "whole"))
 rows("c", "exit 3", ("limit", "RLIMIT_NOFILE", 8), modes=("linked",))
 rows("c", "exit 3", ("limit", "RLIMIT_NPROC", 1), modes=("linked",))
 # not started

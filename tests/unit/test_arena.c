@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/arena/arena.h"
 #include "collector/arena/texts.h"
+#include "collector/session/internal.h"
 #include "collector/session/thread_state.h"
 #include "tests/unit/unit.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -129,4 +131,26 @@ static bool names_are_inherited(void)
 void test_arena_names_of_child(void)
 {
 	CHECK(in_child(names_are_inherited));
+}
+
+static bool exit_waits_for_no_zombie(void)
+{
+	const uint64_t hour_ns = UINT64_C(3600000000000);
+	siginfo_t info;
+	pid_t recorder = fork();
+
+	if (recorder == 0)
+		_exit(0);
+	if (recorder < 0 || waitid(P_PID, (id_t)recorder, &info, WEXITED | WNOWAIT) != 0)
+		return false;
+	session_runs_as((uint32_t)recorder);
+	atomic_store(&session.shared->begun, true);
+	alarm(60);
+	return !session_quit(hour_ns);
+}
+
+/* A recorder that ended at once, as one that cannot load its libraries, delays no exit. */
+void test_arena_dead_recorder(void)
+{
+	CHECK(in_child(exit_waits_for_no_zombie));
 }
