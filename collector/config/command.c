@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -55,6 +56,20 @@ static bool is_secret(const char *name, size_t len)
 		len -= at + covered;
 	}
 	return find_word(name, len, secrets, COUNT(secrets), &at) != 0;
+}
+
+const char *command_stat(uint32_t pid, char text[COMMAND_STAT])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, COMMAND_STAT - 1) : 0;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	text = strrchr(text, ')'); /* the name in parentheses may contain anything */
+	return text && text[1] ? text + 2 : NULL;
 }
 
 static bool is_name_byte(char c)

@@ -182,6 +182,9 @@ struct buf;
 void command_mask(const char *args, size_t len, struct buf *out);
 /* This process's own command line, truncated after 8 KiB. */
 void command_read(struct buf *out);
+/* /proc/PID/stat from its third field on, the letter of the state; NULL: there is none. */
+enum { COMMAND_STAT = 1024 };
+const char *command_stat(uint32_t pid, char text[COMMAND_STAT]);
 
 /* This process was spawned by a multiprocessing library, as workers of data loaders are. */
 bool command_is_worker(void);

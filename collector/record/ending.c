@@ -99,7 +99,7 @@ static void put_losses(struct buf *out, const struct sum *sum)
 			 loss_text((enum loss)why));
 		before = ", ";
 	}
-	if (before[0] == ';')
+	if (before[0] == ';' && !sum->truncated_logs) /* of those it is not known */
 		buf_put_text(out, "; nothing was lost");
 	if (sum->truncated_logs)
 		buf_putf(out, "; %llu not closed (the process was killed)",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/record/internal.h"
 
+#include "collector/config/config.h"
 #include "collector/control/control.h"
 
 #include <dirent.h>
@@ -8,7 +9,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,17 +18,11 @@ enum { DEPTH_MAX = 64, AGAIN_MS = 50 };
 /* 0: there is no such process. */
 static pid_t parent_of(pid_t pid)
 {
-	char path[64], text[512];
+	char text[COMMAND_STAT];
+	const char *stat = command_stat((uint32_t)pid, text);
 	int parent = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return 0;
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	const char *p = strrchr(text, ')'); /* the name in parentheses may contain anything */
-	return p && sscanf(p, ") %*c %d", &parent) == 1 ? parent : 0;
+	return stat && sscanf(stat, "%*c %d", &parent) == 1 ? parent : 0;
 }
 
 static bool descends(pid_t pid, pid_t root)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/record/internal.h"
 
+#include "collector/recorder/recorder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -8,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,21 +36,6 @@ void run_hold_streams(void)
 }
 
 /* ---- the canary ---- */
-
-static void close_all_but(int kept)
-{
-	struct rlimit limit = { .rlim_cur = 1024 };
-
-#ifdef SYS_close_range /* of Linux 5.9 */
-	if (kept > 0 && syscall(SYS_close_range, 0, (unsigned)kept - 1, 0) == 0 &&
-	    syscall(SYS_close_range, (unsigned)kept + 1, ~0u, 0) == 0)
-		return;
-#endif
-	getrlimit(RLIMIT_NOFILE, &limit);
-	for (int fd = 0; fd < 65536 && (rlim_t)fd < limit.rlim_cur; fd++)
-		if (fd != kept)
-			close(fd);
-}
 
 /* Whether the signal has come, or comes within a moment. */
 static bool has_come(int number)
@@ -79,7 +65,7 @@ static void canary_main(int fd)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "tacho-canary");
-	close_all_but(fd);
+	recorder_close_others(0, fd, fd);
 	while (recv(fd, &number, sizeof(number), 0) == sizeof(number)) {
 		bool came = has_come(number);
 

@@ -317,15 +317,18 @@ static bool serve(struct server *s)
 	return s->starter >= 0 || s->count;
 }
 
-/* Whatever we have inherited may be somebody's pipe, whose end is waited for. */
-static void close_others(int first, int second, bool speaks)
+void recorder_close_others(int from, int first, int second)
 {
 	struct rlimit limit = { .rlim_cur = 1024 };
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	for (int fd = 3; fd < 65536 && (rlim_t)fd < limit.rlim_cur; fd++)
+	for (int fd = from; fd < 65536 && (rlim_t)fd < limit.rlim_cur; fd++)
 		if (fd != first && fd != second)
 			close(fd);
+}
+
+static void leave_streams(bool speaks)
+{
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd <= (speaks ? 1 : 2); fd++)
 		dup2(null, fd);
@@ -354,7 +357,8 @@ static void recorder_main(int listener, int starter, uint64_t hang_ns)
 
 	setsid();
 	settle_in();
-	close_others(listener, starter, hang_ns != 0);
+	recorder_close_others(3, listener, starter);
+	leave_streams(hang_ns != 0);
 	(void)!chdir("/");
 	if (has_room(&s))
 		while (serve(&s))
@@ -369,7 +373,8 @@ int recorder_serve_program(uint32_t pid)
 
 	if (fcntl(SPAWN_ARENA, F_GETFD) < 0 || !has_room(&s))
 		return EXIT_FAILURE;
-	close_others(SPAWN_ARENA, SPAWN_PIDFD, false);
+	recorder_close_others(3, SPAWN_ARENA, SPAWN_PIDFD);
+	leave_streams(false);
 	settle_in();
 	s.clients[s.count++] = (struct recorded){ .pid = pid,
 						  .inner_pid = pid,

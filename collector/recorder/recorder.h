@@ -53,6 +53,9 @@ unsigned recorder_settle(struct recorder *r);
  */
 int recorder_serve_program(uint32_t pid);
 
+/* Closes inherited descriptors, of which one may be somebody's pipe, but not these two. */
+void recorder_close_others(int from, int first, int second);
+
 /* ---- its parts ---- */
 
 /* A recorded process that was introduced to the recorder. */

@@ -3,7 +3,6 @@
 #include "collector/session/internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -176,19 +175,12 @@ void session_round_ends(const struct session_asked *asked)
 static bool runner_is_gone(const struct session_shared *s)
 {
 	uint32_t pid = atomic_load(&s->runner_pid);
-	char path[32], text[256];
+	char text[COMMAND_STAT];
+	const char *stat = pid ? command_stat(pid, text) : NULL;
 
 	if (!pid)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
-	ssize_t len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	const char *state = strrchr(text, ')'); /* the name before it may contain anything */
-	return state && strncmp(state, ") Z", 3) == 0;
+	return stat ? *stat == 'Z' : kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
 /* Waits until the round is done, or the last one is; false: `limit_ns` is over. */

@@ -23,9 +23,6 @@ enum {
 struct store_file {
 	struct store store;
 	int fd, reserve_fd; /* reserve_fd: a file that reserves space on the disk; -1: none */
-	dev_t device;
-	ino_t inode; /* device and inode: the program may close our descriptor and reuse its number
-		      */
 	uint64_t bytes, limit, min_free, checked_at;
 	bool full;
 	char path[FOLDER_MAX + 256];
@@ -44,15 +41,13 @@ enum status store_make_folder(const char *folder, bool *made, struct error *err)
 		mkdir(path, 0777); /* the last mkdir() reports the error */
 		*p = '/';
 	}
-	if (made)
-		*made = false;
-	if (mkdir(path, 0777) == 0) {
-		if (made)
-			*made = true;
-		return ST_OK;
-	}
+	bool is_new = mkdir(path, 0777) == 0;
 	struct stat st;
 
+	if (made)
+		*made = is_new;
+	if (is_new)
+		return ST_OK;
 	if (errno == EEXIST && stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
 		errno = ENOTDIR;
 	return errno == EEXIST ? ST_OK
@@ -62,7 +57,6 @@ enum status store_make_folder(const char *folder, bool *made, struct error *err)
 static enum status open_new(const struct store_place *place, int *fd, char path[FOLDER_MAX + 256],
 			    struct error *err)
 {
-
 	for (unsigned n = 0; n < NAMES_TRIED; n++) {
 		size_t cap = FOLDER_MAX + 256;
 		char rank[16] = "x";
@@ -97,7 +91,6 @@ static int open_reserve(const char *folder)
 static enum status file_open(struct store **out, const struct store_place *place, struct error *err)
 {
 	struct store_file *s = calloc(1, sizeof(*s));
-	struct stat st;
 
 	if (!s)
 		return fail_memory(err);
@@ -109,28 +102,15 @@ static enum status file_open(struct store **out, const struct store_place *place
 		return status;
 	}
 	s->store.type = &store_file;
-	if (fstat(s->fd, &st) == 0) {
-		s->device = st.st_dev;
-		s->inode = st.st_ino;
-	}
 	s->reserve_fd = open_reserve(place->folder);
-	uint64_t asked = place->max_bytes;
 	struct rlimit r;
-	uint64_t limit = asked ? asked : UINT64_MAX;
 
-	if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY && r.rlim_cur < limit)
-		limit = r.rlim_cur;
-	s->limit = limit;
+	s->limit = place->max_bytes ? place->max_bytes : UINT64_MAX;
+	if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur < s->limit) /* infinity is the most */
+		s->limit = r.rlim_cur;
 	s->min_free = place->min_free;
 	*out = &s->store;
 	return ST_OK;
-}
-
-static bool is_ours(int fd, const struct store_file *s)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
 static bool disk_is_low(struct store_file *s)
@@ -194,8 +174,6 @@ static enum status file_put(struct store *store, unsigned kind, const uint8_t *b
 
 	if (s->full && kind == LOG_EVENTS)
 		return fail(err, ST_CEILING, NOWHERE, "the log is full");
-	if (!is_ours(s->fd, s))
-		return fail(err, ST_IO, NOWHERE, "the log's descriptor was closed by the program");
 	if (!fits(s, kind, len))
 		return fill_up(s, "the log has reached its limit, or the disk is full", err);
 	enum status status = write_whole(s, bytes, len, &why);
@@ -221,13 +199,11 @@ static void file_close(struct store *store)
 
 	if (s->reserve_fd >= 0)
 		close(s->reserve_fd);
-	if (is_ours(s->fd, s))
-		close(s->fd);
+	close(s->fd);
 	free(s);
 }
 
 const struct store_type store_file = {
-	.name = "file",
 	.open = file_open,
 	.put = file_put,
 	.bytes = file_bytes,

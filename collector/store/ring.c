@@ -30,9 +30,7 @@ struct store_ring {
 	uint8_t *map;
 	char path[PATH_CAP];
 	int fd;
-	bool unsaved; /* the last save has failed: the file stays, for tacho-record to try again */
-	dev_t device;
-	ino_t inode;
+	bool unsaved;  /* the last save has failed: the file stays, for tacho-record to try again */
 	uint64_t put;  /* total bytes */
 	unsigned half; /* the half with valid tables */
 	uint64_t table_at,
@@ -83,18 +81,11 @@ enum status store_ring_folder(const char *folder, struct error *err)
 
 uint64_t store_process_began(uint32_t pid)
 {
-	char path[64], text[1024];
+	char text[COMMAND_STAT];
+	const char *p = command_stat(pid, text);
 	unsigned long long began = 0;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	const char *p = strrchr(text, ')'); /* the name in parentheses may contain anything */
-	for (int i = 2; p && i < 22; i++)
+	for (int i = 3; p && i < 22; i++)
 		p = strchr(p + 1, ' ');
 	return p && sscanf(p, "%llu", &began) == 1 ? began : 0;
 }
@@ -127,30 +118,24 @@ static enum status check_min(int fd, uint64_t min_free, struct error *err)
 		    "a ring would leave less free disk space than --min-free");
 }
 
-static bool is_ours(const struct store_ring *s, struct stat *st)
-{
-	return fstat(s->fd, st) == 0 && st->st_dev == s->device && st->st_ino == s->inode;
-}
-
 /* A file that was truncated: touching its mapping would raise SIGBUS. */
 static bool is_truncated(const struct store_ring *s)
 {
 	struct stat st;
 
-	return is_ours(s, &st) && (uint64_t)st.st_size < s->consts.size;
+	return fstat(s->fd, &st) == 0 && (uint64_t)st.st_size < s->consts.size;
 }
 
-static void ring_free(struct store_ring *s)
+static void ring_close(struct store *store)
 {
-	struct stat st;
+	struct store_ring *s = (struct store_ring *)store;
 
 	if (s->map)
 		munmap(s->map, s->consts.size);
 	if (s->fd >= 0) {
 		if (!s->unsaved)
 			unlink(s->path);
-		if (is_ours(s, &st))
-			close(s->fd);
+		close(s->fd);
 	}
 	free(s);
 }
@@ -176,7 +161,6 @@ static enum status open_ring(struct store_ring *s, const struct store_place *pla
 		return fail(err, ST_USAGE, NOWHERE, "a ring must have at least 1M");
 	TRY(store_ring_folder(place->folder, err));
 	char rank[16] = "x";
-	struct stat st;
 
 	if (place->rank != RANK_UNKNOWN)
 		snprintf(rank, sizeof(rank), "%u", place->rank);
@@ -187,10 +171,6 @@ static enum status open_ring(struct store_ring *s, const struct store_place *pla
 	s->fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (s->fd < 0)
 		return fail(err, ST_IO, NOWHERE, "%s: %s", s->path, strerror(errno));
-	if (fstat(s->fd, &st) == 0) {
-		s->device = st.st_dev;
-		s->inode = st.st_ino;
-	}
 	TRY(reserve_space(s->fd, s->consts.size, err));
 	TRY(check_min(s->fd, place->min_free, err));
 	s->map = mmap(NULL, s->consts.size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
@@ -198,7 +178,6 @@ static enum status open_ring(struct store_ring *s, const struct store_place *pla
 		s->map = NULL;
 		return fail(err, ST_IO, NOWHERE, "%s: %s", s->path, strerror(errno));
 	}
-	madvise(s->map, s->consts.size, MADV_DONTFORK);
 	s->event_number = s->table_number = 1;
 	set_word(s, LOG_RING_TABLES, s->table_number << 1);
 	log_ring_put_consts(&s->consts, s->map);
@@ -216,7 +195,7 @@ static enum status ring_open_store(struct store **out, const struct store_place 
 	s->fd = -1;
 	enum status status = open_ring(s, place, err);
 	if (status != ST_OK) {
-		ring_free(s);
+		ring_close(&s->store);
 		return status;
 	}
 	*out = &s->store;
@@ -395,17 +374,11 @@ static uint64_t ring_bytes_put(const struct store *store)
 	return ((const struct store_ring *)store)->put;
 }
 
-static void ring_close_store(struct store *store)
-{
-	ring_free((struct store_ring *)store);
-}
-
 const struct store_type store_ring = {
-	.name = "ring",
 	.open = ring_open_store,
 	.put = ring_put_block,
 	.bytes = ring_bytes_put,
-	.close = ring_close_store,
+	.close = ring_close,
 	.renew = ring_renew,
 	.beat = ring_beat,
 	.leave = ring_leave,

@@ -41,7 +41,6 @@ struct store_place {
 };
 
 struct store_type {
-	const char *name;
 	enum status (*open)(struct store **out, const struct store_place *place, struct error *err);
 	/*
 	 * Stores all bytes or none.  `kind` 0 is the file's header.  ST_CEILING: the disk or the

@@ -351,36 +351,29 @@ void writer_put_left(const struct config *config, const struct probe_type *const
 {
 	const struct arena_header *a = arena();
 	struct tick_span span = session_span(a->window);
-	const struct probe_type *copy[8];
-	struct writer w = { .config = config,
-			    .pid = pid,
-			    .command = command,
-			    .is_last = true,
-			    .clips = true,
-			    .drained_until = UINT64_MAX,
-			    .probes = copy,
-			    .opened = true,
-			    .recording = true };
+	struct writer *w = make_writer(config, probes);
 
-	while (w.probe_count < 8 && probes[w.probe_count]) {
-		copy[w.probe_count] = probes[w.probe_count];
-		w.probe_count++;
-	}
+	if (!w)
+		return;
+	w->pid = pid;
+	w->command = command;
+	w->is_last = w->clips = w->opened = w->recording = true;
+	w->drained_until = UINT64_MAX;
 	/* two logs of one process must not be about the same time */
 	uint64_t until = a->committed[a->commit & 1].until;
 	uint64_t begin = span.begin < until ? until : span.begin;
-	w.got = (struct window){ .begin_ns = tick_to_ns(begin),
-				 .end_ns = tick_to_ns(span.end),
-				 .cut_short = !a->window_end };
-	w.log_number = 1;
-	for (size_t i = 0; i < w.probe_count; i++) {
-		if (w.probes[i]->drain)
-			w.probes[i]->drain(&w, w.got.end_ns);
-		if (w.probes[i]->close_window)
-			w.probes[i]->close_window(&w, a->window);
+	w->got = (struct window){ .begin_ns = tick_to_ns(begin),
+				  .end_ns = tick_to_ns(span.end),
+				  .cut_short = !a->window_end };
+	w->log_number = 1;
+	for (size_t i = 0; i < w->probe_count; i++) {
+		if (w->probes[i]->drain)
+			w->probes[i]->drain(w, w->got.end_ns);
+		if (w->probes[i]->close_window)
+			w->probes[i]->close_window(w, a->window);
 	}
-	w.recording = false;
-	if (w.trace)
-		writer_put_window(&w);
-	writer_close_log(&w);
+	w->recording = false;
+	if (w->trace)
+		writer_put_window(w);
+	writer_close_log(w);
 }

@@ -100,10 +100,8 @@ static bool look_at_steps(struct writer *w, struct trigger_fired *fired)
 		if (GET_RELAXED(thread->step_open) &&
 		    (!best || GET_RELAXED(thread->steps_done) > GET_RELAXED(best->steps_done)))
 			best = thread;
-	struct thread_state *thread = best;
-
-	if (thread && thread != s->stepper)
-		follow(w, thread);
+	if (best && best != s->stepper)
+		follow(w, best);
 	if (!s->stepper)
 		return false;
 	bool fires = slow_step(w, s->stepper, fired);
