@@ -72,33 +72,6 @@ void test_store_file_refused(void)
 	CHECK(strstr(err.text, "/proc/no/such") != NULL);
 }
 
-/* The program closes our descriptor, and its own file takes the number. */
-void test_store_file_stolen_descriptor(void)
-{
-	struct store_place place = { .host = "x", .rank = RANK_UNKNOWN, .pid = 1 };
-	struct folder folder;
-	struct store *s;
-	struct stat st;
-	FILE *theirs;
-	int fd;
-
-	folder_make(&folder);
-	place.folder = folder.folder;
-	fd = dup(0);
-	close(fd);
-	if (!CHECK(store_file.open(&s, &place, NULL) == ST_OK))
-		return;
-	close(fd); /* the lowest that was free: the log's */
-	theirs = fopen(folder_path(&folder, "theirs"), "w");
-	CHECK(theirs && fileno(theirs) == fd);
-	CHECK(store_put(s, LOG_NAMES, 100) == ST_IO);
-	s->type->close(s);
-	CHECK(theirs && fputs("mine", theirs) >= 0 && fclose(theirs) == 0);
-	if (CHECK(stat(folder_path(&folder, "theirs"), &st) == 0))
-		CHECK_U64(st.st_size, 4);
-	folder_remove(&folder);
-}
-
 /* ---- writer and session, with a watch that makes what it likes ---- */
 
 static _Atomic int opened, begun, ended, closed_windows;
