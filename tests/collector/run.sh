@@ -919,7 +919,11 @@ test_hang() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	command -v python3 >/dev/null || { skip='no python3'; return; }
 	cat >"$work/out" <<'END'
-import os, time, tacho
+import os, sys, time, tacho
+# both begin together, however long each takes to start
+open(sys.argv[0] + os.environ["RANK"], "w").close()
+while not os.path.exists(sys.argv[0] + "10"[int(os.environ["RANK"])]):
+    time.sleep(0.001)
 for i in range(3):
     tacho.step()
     time.sleep(0.01)
