@@ -7,6 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool acc_is_helper(const struct accumulator *f, uint32_t process)
+{
+	const struct sweep_window *w;
+	bool others = sweep_windows(f->sweep, &w) > 0;
+
+	for (uint32_t i = 1; i <= trace_count(f->trace, TRACE_TRACKS) && others; i++) {
+		const struct track *k = trace_get_track(f->trace, i);
+
+		others = k->process != process || k->type == TRACK_THREAD;
+	}
+	return others && !sweep_process(f->sweep, process).end_ns &&
+	       trace_get_process(f->trace, process)->rank == NO_RANK;
+}
+
 void acc_rank(const struct accumulator *f, uint32_t process, union value *keys)
 {
 	const struct process *p = trace_get_process(f->trace, process);

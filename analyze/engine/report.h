@@ -158,6 +158,11 @@ static inline bool acc_wants(const struct accumulator *f, uint32_t process)
 	return !f->filter || !f->filter->has_ranks ||
 	       filter_wants_rank(f->filter, trace_get_process(f->trace, process)->rank);
 }
+/*
+ * Whether a process is none of the job's ranks but a loader's worker, a shell or a launcher that a
+ * profiler recorded beside it: no rank is known, and no event bounds a window of it, as in others.
+ */
+bool acc_is_helper(const struct accumulator *f, uint32_t process);
 /* The process of a track; cheap enough to call for each event. */
 static inline uint32_t acc_process(const struct accumulator *f, uint32_t track)
 {

@@ -344,6 +344,16 @@ static enum status findings_end(struct accumulator *f, struct error *err)
 
 /* ---- facts ------------------------------------------------------------------------------ */
 
+static bool has_gpu(struct tables *all, const union value *rank)
+{
+	struct table *gpus = tables_find(all, "gpus");
+
+	for (size_t i = 0; i < table_count(gpus); i++)
+		if (!memcmp(table_at(gpus, i), rank, RANK_KEYS * sizeof(*rank)))
+			return true;
+	return false;
+}
+
 static struct facts facts_take(struct tables *all)
 {
 	static const struct {
@@ -358,13 +368,21 @@ static struct facts facts_take(struct tables *all)
 		{ "idle_ns", offsetof(struct facts, idle_ns) },
 		{ "not_busy_ns", offsetof(struct facts, not_busy_ns) },
 	};
-	struct facts f = { .tables = all,
-			   .ranks = table_count(tables_find(all, "ranks")),
-			   .gpus = table_count(tables_find(all, "gpus")) };
+	struct table *ranks = tables_find(all, "ranks");
+	struct facts f = { .tables = all, .gpus = table_count(tables_find(all, "gpus")) };
+	size_t steps = table_column(ranks, "complete_steps");
 	double share;
 	size_t i;
 
-	f.steps = tables_sum(all, "ranks", "complete_steps");
+	for (i = 0; i < table_count(ranks); i++) {
+		const union value *row = table_at(ranks, i);
+
+		/* what has no GPU beside those that have one adds nothing to their sums */
+		if (f.gpus && !has_gpu(all, row))
+			continue;
+		f.ranks++;
+		f.steps += row[steps].u64;
+	}
 	f.steps = f.steps ? f.steps : f.ranks ? f.ranks : 1;
 	share = f.gpus ? (double)f.ranks / (double)f.gpus / (double)f.steps : 0;
 	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)

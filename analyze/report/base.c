@@ -74,7 +74,8 @@ static RANK_TABLE(losses, &table_ranks, LOSS_COLUMNS, .nest = NEST_MAP);
 	X(TRUST_ID_RANGE, "id_range", NULL, U64, SUM, "highest id - lowest id + 1")
 static RANK_TABLE(trust, &table_ranks, TRUST_COLUMNS, .nest = NEST_OBJECT);
 
-static enum status end_losses(struct accumulator *f, uint32_t process, struct error *err)
+static enum status end_losses(struct accumulator *f, uint32_t process, bool is_first,
+			      struct error *err)
 {
 	static const struct {
 		const char *name;
@@ -93,10 +94,10 @@ static enum status end_losses(struct accumulator *f, uint32_t process, struct er
 		uint64_t count = trace_lost(f->trace, process, rows[i].why);
 
 		/* what the input lost as a whole stands with its first process */
-		if (process == 1)
+		if (is_first)
 			count = trace_lost(f->trace, 0, rows[i].why);
-		for (k = 2; process == 1 && k <= trace_count(f->trace, TRACE_PROCESSES); k++)
-			count -= trace_lost(f->trace, (uint32_t)k, rows[i].why);
+		for (k = 1; is_first && k <= trace_count(f->trace, TRACE_PROCESSES); k++)
+			count -= k == process ? 0 : trace_lost(f->trace, (uint32_t)k, rows[i].why);
 		if (!count)
 			continue;
 		for (k = 0; rows[i].name[k] && k + 1 < sizeof(reason); k++)
@@ -156,7 +157,8 @@ static enum status end_windows(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static enum status end_rank(struct accumulator *f, uint32_t process, struct error *err)
+static enum status end_rank(struct accumulator *f, uint32_t process, bool is_first,
+			    struct error *err)
 {
 	struct sweep_process p = sweep_process(f->sweep, process);
 	const struct step_list *steps = &f->steps[process];
@@ -178,18 +180,21 @@ static enum status end_rank(struct accumulator *f, uint32_t process, struct erro
 	const char *id = trace_attr_text(f->trace, of->schema, "run_id");
 	if (id)
 		TRY(acc_text(f, "ranks", &row[RANK_RUN], id, err));
-	TRY(end_losses(f, process, err));
+	TRY(end_losses(f, process, is_first, err));
 	return end_trust(f, process, err);
 }
 
 static enum status base_end(struct accumulator *f, struct error *err)
 {
+	uint32_t first = 1;
 	bool any = false;
 
+	while (first < trace_count(f->trace, TRACE_PROCESSES) && acc_is_helper(f, first))
+		first++;
 	for (uint32_t i = 1; i <= trace_count(f->trace, TRACE_PROCESSES); i++) {
-		if (!acc_wants(f, i))
+		if (!acc_wants(f, i) || acc_is_helper(f, i))
 			continue;
-		TRY(end_rank(f, i, err));
+		TRY(end_rank(f, i, i == first, err));
 		any = true;
 	}
 	if (!any)

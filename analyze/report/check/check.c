@@ -409,7 +409,7 @@ static enum status check_end(struct accumulator *f, struct error *err)
 		at[FACT_own_ns] += of->own_ns;
 	}
 	for (uint32_t i = 1; i <= c->process_count; i++) {
-		if (!acc_wants(f, i))
+		if (!acc_wants(f, i) || acc_is_helper(f, i))
 			continue;
 		/* How long steps took with the recorder and without, as it measured them itself. */
 		enum { STEPS_MAX = 1000000000 };
