@@ -38,7 +38,7 @@ static const struct option own_rows[] = {
 void print_error(const char *file, const struct error *err)
 {
 	say_error(TOOL, file, err);
-	if (err->status == ST_CEILING)
+	if (err->status == ST_CEILING && strstr(err->text, "memory"))
 		say(TOOL, "a larger --memory raises the limit");
 }
 

@@ -38,6 +38,8 @@ static const struct {
 	{ .end = ".qdrep", .what = "a report of Nsight Systems: " NSYS },
 	{ .end = ".qdstrm",
 	  .what = "a stream of Nsight Systems: open it once in nsys-ui, then " NSYS },
+	{ .begin = B("\xff\xfe"), .what = "text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE" },
+	{ .begin = B("\xfe\xff"), .what = "text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE" },
 	{ .begin = B("NVR\0"),
 	  .what = "a report of Nsight Compute, of single kernels: record the run with nsys, "
 		  "PyTorch's profiler or tacho-record" },

@@ -80,6 +80,7 @@ void test_source_known(void)
 		ROW("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", "a checkpoint of PyTorch"),
 		ROW("\x14\0\0\0\0\0\0\0{\"a\":{}}", "safetensors"),
 		ROW("\x80\x05\x95 numbers", "a Python pickle that is no snapshot"),
+		ROW("\xff\xfe{\0\"\0", "text in UTF-16"),
 		ROW("NVR\0\x10", "Nsight Compute"),
 		ROW("ARROW1\0\0", "an Arrow file"),
 		ROW("\x89HDF\r\n", "an HDF5 file"),
