@@ -51,16 +51,25 @@ static bool fits(enum window_event event)
 	return used < CHANGES - CHANGES_SPARE;
 }
 
+enum { ENVIRONMENT_MAX = 1 << 20 };
+static struct buf settings; /* of the environment, which the program may clear, as they were read */
+
+static void take_words(struct buf *to, const char *begin)
+{
+	for (char **e = environ; e && *e; e++)
+		if (strncmp(*e, begin, strlen(begin)) == 0)
+			buf_put(to, *e, strlen(*e) + 1);
+}
+
 /* The settings are read once more by who makes a log of what this process leaves. */
 static void describe_process(struct arena_header *a)
 {
-	enum { ENVIRONMENT_MAX = 1 << 20 };
 	struct buf words, command;
 
 	buf_init(&words, ENVIRONMENT_MAX);
-	for (char **e = environ; e && *e; e++)
-		buf_put(&words, *e, strlen(*e) + 1);
-	uint64_t at = words.len ? arena_alloc(words.len) : 0;
+	buf_put(&words, buf_text(&settings), settings.len + 1);
+	take_words(&words, "");
+	uint64_t at = arena_alloc(words.len);
 	if (at) {
 		memcpy(arena_at(a, at), words.data, words.len);
 		a->environment_len = (uint32_t)words.len;
@@ -335,6 +344,8 @@ void session_init(struct config *config, const struct session_helper *helper)
 	session.owner = getpid();
 	arena_limit(config->memory / 4 + ARENA_SPARE);
 	session.config = config;
+	buf_init(&settings, ENVIRONMENT_MAX);
+	take_words(&settings, "TACHO_");
 	session.helper = helper;
 	session.key_made = pthread_key_create(&session.key, session_thread_ends) == 0;
 	if (config->enabled)

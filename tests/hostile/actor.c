@@ -689,6 +689,12 @@ static void act_seccomp(int n)
 	say("alive\n");
 	_exit(0);
 }
+static void act_forget(int n)
+{
+	clearenv();
+	events(20);
+	say("forgotten\n");
+}
 static void act_opens(int n)
 {
 	int opened = 0;
@@ -739,7 +745,7 @@ static void act_lock_memory(int n)
 	X(threads) X(children) X(limits) X(environment) X(streams) X(daemonize) X(close_all) X(reuse) \
 	X(fork) X(raw_fork) X(vfork_exec) X(vfork_term) X(spawn) X(sigchld) X(exec) X(daemon) X(reparent) X(adopts) \
 	X(cancel) X(fork_in_handler) X(jump_out) X(userns) X(seccomp) X(opens) X(file_size) X(cpu) \
-	X(memory) X(lock_memory)
+	X(memory) X(forget) X(lock_memory)
 /* clang-format on */
 static const struct {
 	const char *word;

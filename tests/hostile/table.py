@@ -38,7 +38,7 @@ MODES = {
 ALL = ("whole", "window", "ring")
 # acts of actor.c that leave a log, whole
 RECORDED = ("exit", "return", "atexit", "masks", "descriptors", "threads", "children", "limits",
-            "daemonize", "fork", "vfork_exec", "spawn", "sigchld", "cancel", "fork_in_handler", "memory")
+            "daemonize", "fork", "vfork_exec", "spawn", "sigchld", "cancel", "fork_in_handler", "memory", "forget")
 
 
 # what there is to see instead, where it cannot be equal: process 1 of a PID namespace adopts each orphan
@@ -109,6 +109,7 @@ rows("c", "threads")
 rows("c", "children")
 rows("c", "limits", modes=("whole",))
 rows("c", "environment", modes=("whole",))
+rows("c", "forget")
 for closed in ([0], [1], [2], [0, 1, 2]):
     rows("c", "streams", ("closed", closed), modes=("whole", "ring"))
 rows("c", "daemonize")
