@@ -119,6 +119,10 @@ static void add_next(const struct page *p, struct blocks *b)
 	struct time_unit unit;
 	bool is_first = true;
 
+	if (!v.count)
+		add_sentencef(b, ROLE_TEXT, 14,
+			      "No step is replayed: that takes two complete steps of a process, "
+			      "of which the first is left out.");
 	for (size_t i = 0; i < v.count; i++) {
 		double before_ns = view_number(&v, i, "baseline_step_ns");
 		double after_ns = view_number(&v, i, "step_ns");
