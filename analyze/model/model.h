@@ -27,9 +27,16 @@ const char *number_word(enum number n);
 
 #define MODEL_MOST 9e17 /* a call of more has no model: sums of them fit 64 bits */
 
+struct model_rule; /* a row of the table of models */
+
+/* The row for operators of that name, or NULL.  The search compares the name with all patterns, so
+ * callers keep its result for each name. */
+const struct model_rule *model_rule_of(const char *name);
+
 /* What the trace says about a call.  Texts are JSON as Kineto writes it; NULL: unknown. */
 struct model_call {
 	const char *name;
+	const struct model_rule *rule;       /* model_rule_of(name) */
 	const char *dims, *types, *concrete; /* Input Dims, Input type, Concrete Inputs */
 	const char *step; /* the annotation of a serving step that it is in, or NULL */
 };
@@ -46,7 +53,7 @@ struct model_cost {
 /* false: there is no model, or the shapes cannot be read or do not fit. */
 bool model_of(const struct model_call *call, struct model_cost *out);
 /* Whether the cost of an operator depends on model_call.step. */
-bool model_wants_step(const char *name);
+bool model_wants_step(const struct model_rule *rule);
 /* Whether a text is the annotation of a serving step, with lengths of its sequences. */
 bool model_is_step(const char *text);
 

@@ -136,14 +136,15 @@ static const struct model_rule *rule_search(const struct model_rule *list, size_
 
 			memcpy(pattern, p, len);
 			pattern[len] = '\0';
-			if (!fnmatch(pattern, name, 0))
-				return &list[r];
 			p += len;
+			if (!strncmp(pattern, name, strcspn(pattern, "*?[")) &&
+			    !fnmatch(pattern, name, 0))
+				return &list[r];
 		}
 	return NULL;
 }
 
-static const struct model_rule *rule_find(const char *name)
+const struct model_rule *model_rule_of(const char *name)
 {
 	const struct model_rule *r = rule_search(rules, RULES, name);
 	size_t len = strlen(name);
@@ -157,10 +158,8 @@ static const struct model_rule *rule_find(const char *name)
 	return rule_search(each_rules, EACH_RULES, word);
 }
 
-bool model_wants_step(const char *name)
+bool model_wants_step(const struct model_rule *r)
 {
-	const struct model_rule *r = rule_find(name);
-
 	return r && r->cost == cost_attention_step;
 }
 
@@ -179,7 +178,7 @@ const char *model_row(size_t index, const char **family, const char **source)
 
 bool model_of(const struct model_call *call, struct model_cost *out)
 {
-	const struct model_rule *r = rule_find(call->name);
+	const struct model_rule *r = call->rule;
 	struct operands inputs;
 
 	if (!r || !operands_read(&inputs, call))

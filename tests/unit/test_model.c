@@ -236,6 +236,7 @@ static bool ask(const char *name, const char *dims, const char *types, const cha
 		struct model_cost *out)
 {
 	return model_of(&(struct model_call){ .name = name,
+					      .rule = model_rule_of(name),
 					      .dims = dims,
 					      .types = types,
 					      .concrete = values,
@@ -341,10 +342,11 @@ void test_model_steps(void)
 {
 	struct model_cost c;
 	struct model_call call = { .name = "vllm::unified_attention_with_output",
+				   .rule = model_rule_of("vllm::unified_attention_with_output"),
 				   .dims = "[[32,64,64],[32,8,64],[32,8,64],[32,64,64]]",
 				   .types = "[" B16 "," B16 "," B16 "," B16 "]" };
 
-	CHECK(model_wants_step(call.name) && !model_wants_step("aten::mm"));
+	CHECK(model_wants_step(call.rule) && !model_wants_step(model_rule_of("aten::mm")));
 	CHECK(!model_of(&call, &c));
 	call.step = "step[DECODE bs=32]";
 	CHECK(!model_is_step(call.step) && !model_of(&call, &c));

@@ -9,7 +9,6 @@
  */
 #include "analyze/report/operators/operators.h"
 
-#include "convert/name/name.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
@@ -110,8 +109,7 @@ static enum status put_computed(struct accumulator *f, const struct event *e, st
 		s->rows[c->row].computed++;
 		if (c->counts)
 			TRY(add_flops(s, row, e, c->is_again, false, err));
-		if (!above || !above->is_open ||
-		    !strcmp(operator_category(trace_text(f->trace, row->name, NULL)), "view"))
+		if (!above || !above->is_open || !strcmp(s->names[row->name].category, "view"))
 			return ST_OK;
 		for (; above && above->is_open; above = call_at(t, above->above)) {
 			above->is_open = false;
@@ -294,10 +292,9 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 		}
 		row->gpu_calls += !c->has_work;
 		c->has_work = true;
-		TRY(vec_reserve(&s->name_seen, &s->name_cap, (size_t)row->name + 1, err));
-		row->gpu_ns[0] += s->name_seen[row->name] == work ? 0 : ns;
+		row->gpu_ns[0] += s->names[row->name].seen == work ? 0 : ns;
 		row->gpu_ns[1] += s->shapes[row->shape].seen == work ? 0 : ns;
-		s->name_seen[row->name] = s->shapes[row->shape].seen = work;
+		s->names[row->name].seen = s->shapes[row->shape].seen = work;
 	}
 	if (own && sweep_class(f->sweep, e) != CLASS_COMM)
 		own->own_gpu_ns += ns;
@@ -391,7 +388,7 @@ static enum status operators_end(struct accumulator *f, struct error *err)
 			cost_of_calls(&p->gpu, row->has_model ? &row->cost : NULL, row->is_tf32,
 				      p->device == NO_ID ? row->computed : row->gpu_calls);
 		keys[OPERATOR_NAME].text = trace_text(f->trace, row->name, NULL);
-		keys[OPERATOR_CATEGORY].text = operator_category(keys[OPERATOR_NAME].text);
+		keys[OPERATOR_CATEGORY].text = s->names[row->name].category;
 		TRY(acc_row(f, "operators", row->process, keys, &into, err));
 		add_figures(&into[OPERATOR_CALLS], row, 0);
 		cost_add(&into[OPERATOR_FLOPS], &cost);
@@ -459,9 +456,9 @@ const struct report_type report_operators = {
 			 &table_graph_nodes, &table_graph_work),
 	.state_size = sizeof(struct operators),
 	.owned = OWNED(offsetof(struct operators, threads), offsetof(struct operators, rows),
-		       offsetof(struct operators, name_seen), offsetof(struct operators, processes),
-		       offsetof(struct operators, cells), offsetof(struct operators, wants_step),
-		       offsetof(struct operators, by_key.slots), offsetof(struct operators, shapes),
+		       offsetof(struct operators, names), offsetof(struct operators, processes),
+		       offsetof(struct operators, cells), offsetof(struct operators, by_key.slots),
+		       offsetof(struct operators, shapes),
 		       offsetof(struct operators, by_shape.slots),
 		       offsetof(struct operators, by_cell.slots)),
 	.begin = operators_begin,

@@ -9,6 +9,12 @@
 #include "analyze/report/operators/captures.h"
 #include "schemas/base/map.h"
 
+/* What a name tells of an operator. */
+struct op_name {
+	const char *category; /* constant; NULL: not looked up yet, and so is `rule` */
+	const struct model_rule *rule;
+	uint64_t seen; /* the latest GPU work that was counted for it */
+};
 /* One operator with one set of shapes and types, of one process: a row of the table. */
 struct op_shape {
 	uint32_t process, name, shapes, types; /* the key */
@@ -63,12 +69,10 @@ struct operators {
 	struct hash_index by_shape;
 	struct op_thread *threads; /* by track */
 	size_t thread_count;
-	uint64_t works;      /* so far */
-	uint64_t *name_seen; /* by name: the latest GPU work that was counted for it */
+	uint64_t works;        /* so far */
+	struct op_name *names; /* by name, of operators only */
 	size_t name_cap;
 	struct captures captures;
-	uint8_t *wants_step; /* by name, as far as names go: 1 not, 2 its model does */
-	size_t wants_cap;
 };
 
 /* The row of an operator's event, new if it is the first of its kind. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/operators/operators.h"
 
+#include "convert/name/name.h"
 #include "schemas/base/vec.h"
 
 /* The annotation of a server's step that the operator is in, where its model asks for it; 0. */
@@ -8,14 +9,17 @@ static enum status step_of(struct accumulator *f, const struct event *e, uint32_
 			   struct error *err)
 {
 	struct operators *s = f->state;
-	uint8_t *wants;
+	const char *text;
 
 	*out = 0;
-	TRY(vec_reserve(&s->wants_step, &s->wants_cap, (size_t)e->name + 1, err));
-	wants = &s->wants_step[e->name];
-	if (!*wants)
-		*wants = model_wants_step(trace_text(f->trace, e->name, NULL)) ? 2 : 1;
-	for (uint32_t at = *wants == 2 ? e->path : 0; at;) {
+	TRY(vec_reserve(&s->names, &s->name_cap, (size_t)e->name + 1, err));
+	struct op_name *name = &s->names[e->name];
+	if (!name->category) {
+		text = trace_text(f->trace, e->name, NULL);
+		name->category = operator_category(text);
+		name->rule = model_rule_of(text);
+	}
+	for (uint32_t at = model_wants_step(name->rule) ? e->path : 0; at;) {
 		const struct path_node *n = trace_get_path(f->trace, at);
 
 		if (n->class == RANGE_ANNOTATION &&
@@ -62,6 +66,7 @@ static enum status row_new(struct accumulator *f, struct op_row *row, uint64_t h
 {
 	struct operators *s = f->state;
 	struct model_call call = { .name = trace_text(f->trace, row->name, NULL),
+				   .rule = s->names[row->name].rule,
 				   .dims = trace_attr_text(f->trace, row->schema, "input_dims"),
 				   .types = trace_attr_text(f->trace, row->schema, "input_type"),
 				   .concrete = trace_attr_text(f->trace, row->schema,
