@@ -42,6 +42,9 @@ size_t utf8_sequence(const char *text, size_t len)
 uint32_t utf8_next(const char **text)
 {
 	const uint8_t *p = (const uint8_t *)*text;
+
+	if (*p && *p < 0x80)
+		return (uint8_t) * (*text)++;
 	size_t len = utf8_sequence(*text, strnlen(*text, 4));
 	uint32_t c = len > 1 ? p[0] & (0x7fu >> len) : p[0];
 

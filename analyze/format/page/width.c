@@ -26,10 +26,9 @@ const char *plain_glyph(uint32_t c)
 
 unsigned utf8_columns(uint32_t c)
 {
-	int columns = c < 0x80 ? 1 : wcwidth((wchar_t)c);
-
-	if (utf8_is_control(c))
+	if (c < 0x80 || utf8_is_control(c))
 		return 1;
+	int columns = wcwidth((wchar_t)c);
 	if (columns < 0) /* not of this locale */
 		return (unsigned)strlen(plain_glyph(c));
 	return columns > 1 ? 2 : 1;
@@ -40,7 +39,10 @@ unsigned text_width(const char *words)
 	unsigned width = 0;
 
 	while (*words)
-		width += utf8_columns(utf8_next(&words));
+		if (!((uint8_t)*words & 0x80))
+			width++, words++;
+		else
+			width += utf8_columns(utf8_next(&words));
 	return width;
 }
 

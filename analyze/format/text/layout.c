@@ -12,7 +12,6 @@ enum {
 	WORD_LEAST = 10, /* of a phase, a cause */
 	BAR_LEAST = 8,   /* columns; a shorter bar says nothing */
 };
-enum { ROWS_NEAR = 256 /* names of so many following rows are compared with it */ };
 
 bool cell_is_over_next(const struct block_table *table, const struct block_row *r, size_t i)
 {
@@ -264,7 +263,7 @@ static void place_columns(struct layout *l, unsigned width)
 }
 
 struct cut {           /* a name that is not shown whole */
-	uint32_t look; /* a hash of what is left of it */
+	uint32_t look; /* a hash of its tail, then of what is left of it */
 	const char *text;
 	struct block_cell *cell;
 };
@@ -277,20 +276,13 @@ static uint32_t look_of(const struct block_cell *cell, unsigned width)
 	return crc32c(0, cut, strlen(cut));
 }
 
-/* Names that read alike all the same get a number; without memory they do not. */
-static void number_alike(struct block_table *table, size_t i, size_t count)
+/* Names that read alike all the same get a number. */
+static void number_alike(struct cut *all, size_t count, unsigned width)
 {
-	struct cut *all = malloc((count ? count : 1) * sizeof(*all));
 	unsigned number = 1;
 
-	count = 0;
-	for (struct block_row *r = all ? table->rows : NULL; r; r = r->next) {
-		struct block_cell *c = &r->cells[i];
-
-		if (c->text && text_width(c->text) > table->columns[i].width)
-			all[count++] =
-				(struct cut){ look_of(c, table->columns[i].width), c->text, c };
-	}
+	for (size_t k = 0; k < count; k++)
+		all[k].look = look_of(all[k].cell, width);
 	if (count)
 		SORT_BY(all, count, UP(struct cut, look), UP(struct cut, text));
 	for (size_t k = 1; k < count; k++) {
@@ -300,31 +292,48 @@ static void number_alike(struct block_table *table, size_t i, size_t count)
 			number++;
 		all[k].cell->number = number > 1 ? number : 0;
 	}
-	free(all);
 }
 
-/* Names of a column that would read alike are to show where they differ, or else a number. */
+/* Names of a column that would read alike are to show where they differ, or else a number; without
+ * memory they do not. */
 static void tell_apart(struct block_table *table, size_t i)
 {
 	unsigned width = table->columns[i].width;
-	struct block_row *other;
-	size_t k, count = 0;
+	size_t cap = 0, count = 0;
+	struct cut *all;
 
-	for (struct block_row *r = table->rows; r; r = r->next) {
-		struct block_cell *a = &r->cells[i];
+	for (const struct block_row *r = table->rows; r; r = r->next)
+		cap++;
+	all = malloc((cap ? cap : 1) * sizeof(*all));
+	for (struct block_row *r = all ? table->rows : NULL; r; r = r->next) {
+		struct block_cell *c = &r->cells[i];
+		const char *tail;
 
-		if (!a->text || text_width(a->text) <= width)
+		if (!c->text || text_width(c->text) <= width)
 			continue;
-		for (k = 0, other = r->next; k < ROWS_NEAR && other; k++, other = other->next) {
-			struct block_cell *b = &other->cells[i];
-			size_t seen = b->text ? text_alike(a->text, b->text, width) : 0;
-
-			a->seen = seen > a->seen ? seen : a->seen;
-			b->seen = seen > b->seen ? seen : b->seen;
-		}
-		count++;
+		tail = text_tail(c->text, width);
+		all[count++] = (struct cut){ crc32c(0, tail, strlen(tail)), c->text, c };
 	}
-	number_alike(table, i, count);
+	if (count)
+		SORT_BY(all, count, UP(struct cut, look), UP(struct cut, text));
+	for (size_t k = 1, first = 0; k < count; k++) {
+		size_t seen;
+
+		if (all[k].look == all[k - 1].look && !strcmp(all[k].text, all[k - 1].text)) {
+			all[k].cell->seen = all[k - 1].cell->seen;
+			continue;
+		}
+		/* In this order the neighbours have most of a name's begin in common with it. */
+		seen = all[k].look == all[k - 1].look
+			       ? text_alike(all[k].text, all[k - 1].text, width)
+			       : 0;
+		for (; first <= k; first++)
+			all[first].cell->seen =
+				seen > all[first].cell->seen ? seen : all[first].cell->seen;
+		first = k;
+	}
+	number_alike(all, count, width);
+	free(all);
 }
 
 void columns_place(struct block_table *table, struct block_table *beside,

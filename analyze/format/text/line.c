@@ -209,6 +209,11 @@ unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum toke
 	return text_at(t, column, token, cut);
 }
 
+const char *text_tail(const char *words, unsigned width)
+{
+	return width < 2 ? "" : tail_of(words, width - 1 - head_width(width));
+}
+
 size_t text_alike(const char *a, const char *b, unsigned width)
 {
 	unsigned head = width < 2 ? 0 : head_width(width), whole;
@@ -223,7 +228,7 @@ size_t text_alike(const char *a, const char *b, unsigned width)
 	whole = text_width(a);
 	if (whole <= width || text_width(b) <= width || whole - text_width(a + same) + 1 < head)
 		return 0;
-	return strcmp(tail_of(a, width - 1 - head), tail_of(b, width - 1 - head)) ? 0 : same;
+	return strcmp(text_tail(a, width), text_tail(b, width)) ? 0 : same;
 }
 
 unsigned text_fill(struct text *t, unsigned column, unsigned count, enum token token, uint32_t c)

@@ -46,6 +46,8 @@ enum { TEXT_CUT = 4 * LINE_MOST + 8 /* bytes */ };
 void text_cut(char out[TEXT_CUT], const char *words, unsigned width, const char *seen);
 unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,
 		      const char *words);
+/* The end of a longer text, which text_shorten() keeps. */
+const char *text_tail(const char *words, unsigned width);
 /* Where two texts differ that text_shorten() would make one of, in bytes; 0: it would not. */
 size_t text_alike(const char *a, const char *b, unsigned width);
 /* At most `width` columns; of a longer text whole words, then an ellipsis. */
