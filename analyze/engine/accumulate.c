@@ -94,7 +94,12 @@ static enum status accs_open(struct run *r, struct tables *into, struct error *e
 			.pictures = r->how->pictures,
 			.is_single = is_single,
 		};
-		f->state = calloc(1, f->type->state_size + 1);
+		for (size_t k = 0; k < i && f->type->shares_state && !f->is_second; k++) {
+			f->is_second = r->accs[k].type->put == f->type->put;
+			f->state = f->is_second ? r->accs[k].state : NULL;
+		}
+		if (!f->is_second)
+			f->state = calloc(1, f->type->state_size + 1);
 		if (!f->state)
 			return fail_memory(err);
 		r->acc_count++;
@@ -111,6 +116,8 @@ static void run_release(struct run *r)
 	for (i = 0; i < r->acc_count; i++) {
 		const struct report_type *type = r->accs[i].type;
 
+		if (r->accs[i].is_second)
+			continue;
 		if (type->release)
 			type->release(&r->accs[i]);
 		for (size_t k = 0; type->owned && type->owned[k] != SIZE_MAX; k++)
@@ -316,7 +323,7 @@ static enum status accs_put(struct run *r, const struct sorted_batch *w, struct 
 
 	for (i = 0; i < r->acc_count; i++) {
 		r->accs[i].batch = w->in;
-		if (r->accs[i].type->put)
+		if (r->accs[i].type->put && !r->accs[i].is_second)
 			TRY(r->accs[i].type->put(&r->accs[i], w, err));
 	}
 	return ST_OK;

@@ -53,6 +53,7 @@ struct accumulator { /* one report over one input; one thread */
 	bool is_single;        /* all there is is one GPU: no other can be matched with it */
 	struct tables *tables; /* where results go; borrowed */
 	void *state;           /* type->state_size bytes, zeroed; freed by the engine */
+	bool is_second;        /* the state is that of a report before it */
 };
 
 /* A cache from an event's name to its row, for the process used last: names repeat a million
@@ -102,6 +103,7 @@ struct report_type {
 	size_t state_size;
 	const size_t *owned; /* of its state: arrays that the engine frees, as OWNED() lists them */
 	bool needs_owners;   /* of idle gaps: ranges and Python frames */
+	bool shares_state;   /* with others that have the same `put`, which the first calls */
 
 	/* Called for each input, on its thread; each may be NULL. */
 	enum status (*begin)(struct accumulator *f, struct error *err);

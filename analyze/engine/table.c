@@ -107,7 +107,7 @@ struct table *tables_at(const struct tables *t, size_t index)
 struct table *tables_find(const struct tables *t, const char *name)
 {
 	for (size_t i = 0; i < t->count; i++)
-		if (!strcmp(t->at[i].type->name, name))
+		if (t->at[i].type->name[0] == name[0] && !strcmp(t->at[i].type->name, name))
 			return &t->at[i];
 	return NULL;
 }

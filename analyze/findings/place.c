@@ -159,6 +159,7 @@ const struct report_type report_places = {
 	.help = "GPU work and idle time by place",
 	.tables = TABLES(&table_places, &table_flame),
 	.state_size = sizeof(struct path_sums),
+	.shares_state = true,
 	.needs_owners = true,
 	.put = paths_put,
 	.end = places_end,

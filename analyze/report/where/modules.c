@@ -138,6 +138,7 @@ const struct report_type report_modules = {
 	.help = "modules of the model: GPU time of forward, backward and recomputation, memory",
 	.tables = TABLES(&table_modules),
 	.state_size = sizeof(struct path_sums),
+	.shares_state = true,
 	.needs_owners = true,
 	.put = paths_put,
 	.end = modules_end,

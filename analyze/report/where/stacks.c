@@ -308,6 +308,7 @@ const struct report_type report_stacks = {
 	.help = "call paths with the most GPU time, host time, idle time caused, and memory",
 	.tables = TABLES(&table_paths, &table_stacks),
 	.state_size = sizeof(struct path_sums),
+	.shares_state = true,
 	.needs_owners = true,
 	.put = paths_put,
 	.end = stacks_end,
