@@ -232,6 +232,25 @@ void test_chrome_before_epoch(void)
 	release(&r);
 }
 
+/* Times within quotes, as JavaScript writes numbers of 64 bits. */
+void test_chrome_quoted_times(void)
+{
+	static const char text[] =
+		"[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":2,\"ts\":\"100\",\"dur\":\"2.5\"},"
+		"{\"ph\":\"X\",\"name\":\"b\",\"pid\":\"1\",\"tid\":\"2\",\"ts\":\"110.25\","
+		"\"dur\":1},"
+		"{\"ph\":\"X\",\"name\":\"bad\",\"pid\":1,\"tid\":2,\"ts\":\"1.2.3\",\"dur\":1},"
+		"{\"ph\":\"X\",\"name\":\"no\",\"pid\":1,\"tid\":2,\"ts\":\"\",\"dur\":1}]";
+	struct read r;
+
+	read_text(&r, text, sizeof(text) - 1);
+	CHECK_U64(r.count, 2);
+	check_range(&r, "a", 100000, 2500, 2);
+	check_range(&r, "b", 110250, 1000, 2);
+	CHECK_U64(trace_lost(r.trace, 0, LOSS_NO_TIME) + trace_lost(r.trace, 0, LOSS_DAMAGED), 2);
+	release(&r);
+}
+
 void test_chrome_cut(void)
 {
 	for (size_t len = 1; len < sizeof(all_letters) - 1; len++) {

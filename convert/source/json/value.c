@@ -229,6 +229,8 @@ static bool parse_decimal(const char *p, size_t len, struct decimal *d)
 	d->minus = p < end && *p == '-';
 	for (p += d->minus; p < end && (*p == '.' || (unsigned)(*p - '0') < 10); p++) {
 		if (*p == '.') {
+			if (fraction)
+				return false;
 			fraction = true;
 			continue;
 		}

@@ -119,6 +119,15 @@ static enum status read_object(struct kineto_event *e, struct json_scan *s, bool
 	}
 }
 
+/* A time within quotes counts, as in Chrome and Perfetto. */
+static void unquote_time(struct json *time)
+{
+	int64_t ns;
+
+	if (time->type == JSON_STRING && json_us_to_ns(time->text, time->len, &ns))
+		time->type = JSON_NUMBER;
+}
+
 /* The next element of the array, or its end. */
 static enum status read_element(struct kineto_document *d, struct error *err)
 {
@@ -145,6 +154,8 @@ static enum status read_element(struct kineto_document *d, struct error *err)
 		else if (d->in_events)
 			TRY(json_raw(s, &token, err));
 	} while (json_again(s));
+	unquote_time(&e->ts);
+	unquote_time(&e->dur);
 	e->text_len = (size_t)(json_at(s) - begin);
 	e->text = (const char *)s->at - e->text_len;
 	e->is_empty = token.type == JSON_OBJECT && !has_members;
