@@ -224,6 +224,12 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 			 span_text(alone, alone_ns));
 }
 
+/* Its first letter behind a colon: "GPU 1" stays as it is, "The GPU" does not. */
+static int sentence_head(const char *sentence)
+{
+	return isupper((unsigned char)sentence[1]) ? sentence[0] : sentence[0] | 0x20;
+}
+
 static void tell_family(const struct facts *f, const struct savings *s, enum family family,
 			char out[FINDING_TEXT])
 {
@@ -233,8 +239,9 @@ static void tell_family(const struct facts *f, const struct savings *s, enum fam
 		tell(f, family, s->most_ns[family], out);
 }
 
-/* What has no cause may be anything; if it is more than the best change saves, nobody knows. */
-static enum status put_unexplained(const struct facts *f, struct table *t, double ns,
+/* What has no cause may be anything; if it is more than the best change saves, nobody knows.  What
+ * the findings then begin with is said as the most that the file does show. */
+static enum status put_unexplained(const struct facts *f, const struct savings *s, struct table *t,
 				   struct error *err)
 {
 	const struct {
@@ -249,9 +256,9 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 		{ "unknown", "for unknown reasons" },
 	};
 	const char *words = "for unknown reasons";
-	double busy_ns = f->compute_ns + f->exposed_comm_ns + f->exposed_copy_ns, most = 0;
-	char share[96], sentence[FINDING_TEXT], who[32], more[FINDING_TEXT], a[SPAN_TEXT],
-		b[SPAN_TEXT];
+	char share[96], sentence[FINDING_TEXT], who[32], first[FINDING_TEXT];
+	char more[FINDING_TEXT + 64];
+	double most = 0;
 
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
 		double one =
@@ -262,15 +269,15 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 		words = one > most ? reasons[i].words : words;
 		most = fmax(most, one);
 	}
-	tell_share(f, ns, share);
+	tell_share(f, s->unexplained_ns, share);
 	snprintf(sentence, sizeof(sentence),
 		 "%s looks idle for %s %s: the file does not show what bounds it.", subject(f, who),
 		 share, words);
-	snprintf(more, sizeof(more), "Of its busy time of %s%s, %s is exposed communication.",
-		 span_text(a, busy_ns), f->has_steps ? " a step" : "",
-		 span_text(b, f->exposed_comm_ns));
+	tell_family(f, s, s->first, first);
+	snprintf(more, sizeof(more), "Of what it shows, %s weighs most: %c%s.",
+		 family_word(s->first), sentence_head(first), first + 1);
 	return put(t, "NO VERDICT", 0, NAN, sentence,
-		   f->exposed_comm_ns > busy_ns / 2 ? more : NULL, NULL, err);
+		   s->most_ns[s->first] >= MORE_SHARE * f->window_ns ? more : NULL, NULL, err);
 }
 
 /* What inputs that are no timeline have instead: a memory snapshot, dumps of the Flight Recorder.
@@ -349,7 +356,7 @@ enum status verdict_put(struct facts *f, struct error *err)
 	s = savings_take(f);
 	TRY(put_families(f, &s, err));
 	if (s.unexplained_ns > s.most_ns[s.first])
-		return put_unexplained(f, t, s.unexplained_ns, err);
+		return put_unexplained(f, &s, t, err);
 	f->bound = s.first;
 	/* a third of compute is what counts; all of it is what is seen */
 	double seen = s.first == FAMILY_COMPUTE ? f->compute_ns : s.most_ns[s.first];
@@ -357,11 +364,9 @@ enum status verdict_put(struct facts *f, struct error *err)
 	bool has_more = !is_near && s.most_ns[s.second] >= MORE_SHARE * f->window_ns;
 	tell_family(f, &s, s.first, first);
 	tell_family(f, &s, s.second ? s.second : s.first, second);
-	/* "GPU 1" stays as it is, "The GPU" stands behind a colon */
-	int head = isupper((unsigned char)second[1]) ? second[0] : second[0] | 0x20;
 	if (is_near)
 		snprintf(sentence, sizeof(sentence), "%s. %s weighs nearly as much: %c%s.", first,
-			 family_word(s.second), head, second + 1);
+			 family_word(s.second), sentence_head(second), second + 1);
 	else
 		snprintf(sentence, sizeof(sentence), "%s.", first);
 	size_t len = strlen(second);
