@@ -203,12 +203,10 @@ enum status tool_judge(const struct tool *t, const struct engine_result *r)
 {
 	enum status first = ST_OK;
 	struct error err = { .at = NOWHERE };
-	size_t twins = 0;
 
 	for (size_t i = 0; i < r->input_count; i++) {
 		const struct engine_outcome *o = &r->inputs[i].outcome;
 
-		twins += o->is_twin;
 		if (o->status != ST_OK)
 			tool_complain(r->inputs[i].path, &o->error);
 		if (o->status != ST_OK && first == ST_OK)
@@ -220,10 +218,6 @@ enum status tool_judge(const struct tool *t, const struct engine_result *r)
 		tool_complain(r->inputs[i].path, &err);
 		first = first == ST_OK ? ST_FORMAT : first;
 	}
-	if (!t->common.quiet)
-		say_passed_over(TOOL, twins,
-				"file of NCCL's inspector: the trace of its rank has more",
-				"files of NCCL's inspector: the traces of their ranks have more");
 	return first;
 }
 

@@ -7,16 +7,13 @@
 #include "schemas/base/vec.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { RESIDENT_BYTES = 64 * 1024 };
+enum { RESIDENT_BYTES = 64 * 1024, HOST_BYTES = 256 };
 
-struct later { /* an input that is merged when all others are */
-	struct tables *tables;
-	size_t input;
-};
 struct engine {
 	const struct engine_request *how;
 	struct engine_result *all;
@@ -24,8 +21,6 @@ struct engine {
 	size_t next;                            /* input to be taken */
 	uint64_t events, done_bytes, all_bytes; /* done_bytes: of inputs that are closed */
 	struct input **open;                    /* by input; NULL: not open, or no memory */
-	struct later *later;
-	size_t later_count, later_cap;
 	enum status status; /* of what is nobody's input: memory, ceilings of the merged tables */
 	struct error error;
 };
@@ -120,49 +115,26 @@ static void merge(struct engine *e, struct tables *from, size_t input)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* NCCL's inspector says again what a trace of the same rank has, with fewer arguments: who has both
- * would count each collective twice. */
-static bool is_inspector(struct tables *t)
+/* NCCL's inspector says again what a trace of the same rank has: its rows stay apart until all
+ * inputs are read (report.h). */
+static enum status mark_inspector(struct trace *trace, struct error *err)
 {
-	struct table *inputs = tables_find(t, "inputs");
-	const union value *row = table_at(inputs, 0);
-	const char *format = row ? row[table_column(inputs, "format")].text : NULL;
+	const char *format = trace_text(trace, trace_provenance(trace)->format, NULL);
+	char host[HOST_BYTES];
 
-	return format && !strncmp(format, "NCCL inspector", 14); /* with exact times or without */
-}
+	if (strncmp(format, INSPECTOR_FORMAT, strlen(INSPECTOR_FORMAT)) != 0)
+		return ST_OK;
+	for (uint32_t i = 1; i <= trace_count(trace, TRACE_PROCESSES); i++) {
+		struct process p = *trace_get_process(trace, i);
+		int len = snprintf(host, sizeof(host), "%.200s" BESIDE_MARK,
+				   p.host ? trace_text(trace, p.host, NULL) : "");
 
-static bool put_off(struct engine *e, struct tables *t, size_t input)
-{
-	pthread_mutex_lock(&e->lock);
-	bool fits = vec_reserve(&e->later, &e->later_cap, e->later_count + 1, NULL) == ST_OK;
-	if (fits)
-		e->later[e->later_count++] = (struct later){ t, input };
-	pthread_mutex_unlock(&e->lock);
-	return fits;
-}
-
-static bool has_ranks_of(struct tables *all, struct tables *one)
-{
-	struct table *ranks = tables_find(one, "ranks"), *known = tables_find(all, "ranks");
-	const union value *row = table_at(ranks, 0), *other;
-
-	for (size_t i = 0; row && row[0].u64 != NO_U64 && (other = table_at(known, i)); i++)
-		if (other[0].u64 == row[0].u64)
-			return true;
-	return false;
-}
-
-static void merge_later(struct engine *e)
-{
-	for (size_t i = 0; i < e->later_count; i++)
-		e->all->inputs[e->later[i].input].outcome.is_twin =
-			has_ranks_of(e->all->tables, e->later[i].tables);
-	for (size_t i = 0; i < e->later_count; i++) {
-		if (!e->all->inputs[e->later[i].input].outcome.is_twin)
-			merge(e, e->later[i].tables, e->later[i].input);
-		tables_free(e->later[i].tables);
+		p.host = trace_name(trace, host, (size_t)len, err);
+		if (!p.host)
+			return err->status;
+		trace_set_process(trace, i, &p);
 	}
-	free(e->later);
+	return ST_OK;
 }
 
 /* ---- one input -------------------------------------------------------------------------- */
@@ -202,7 +174,9 @@ static enum status input_acc(struct engine *e, size_t index, struct input *in, s
 	struct pipeline pipeline;
 
 	TRY(pipeline_open(&pipeline, trace, &in, 1, &request, err));
-	enum status status = acc_run(into, trace, &pipeline, &how, usable, err);
+	enum status status = mark_inspector(trace, err);
+	if (status == ST_OK)
+		status = acc_run(into, trace, &pipeline, &how, usable, err);
 	*usable |= status == ST_OK;
 	e->all->inputs[index].outcome.damaged =
 		trace_lost(trace, 0, LOSS_DAMAGED) + trace_lost(trace, 0, LOSS_NO_TIME);
@@ -253,9 +227,7 @@ static void *work(void *self)
 		if (usable && status != ST_OK &&
 		    note_error(into, input_path(in), err->text, NULL) != ST_OK)
 			usable = false;
-		if (usable && e->how->count > 1 && is_inspector(into) && put_off(e, into, index))
-			into = NULL;
-		else if (usable)
+		if (usable)
 			merge(e, into, index);
 		tables_free(into);
 		trace_free(trace);
@@ -292,7 +264,6 @@ enum status engine_accumulate(struct engine_result *out, const struct engine_req
 	work(&e); /* this thread too, and alone if there is no other */
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
-	merge_later(&e);
 	progress_stop(ticker);
 	free(e.open);
 	free(threads);

@@ -111,6 +111,11 @@ struct report_type {
 	enum status (*end)(struct accumulator *f, struct error *err);
 	void (*release)(struct accumulator *f); /* what else state holds; also after a fault */
 
+	/*
+	 * Called once, after all inputs are merged and before any finish(), if some ranks have rows
+	 * of NCCL's inspector: gives what these know to rows of other inputs of the same rank.
+	 */
+	enum status (*join)(struct tables *all, struct error *err);
 	/* Called once, after all inputs are merged: fills DERIVED columns. */
 	enum status (*finish)(struct tables *all, struct error *err);
 };
@@ -132,6 +137,17 @@ enum { RANK_KEYS = 3 };
 		"pid", NULL, CELL_U64, KEY, NULL, "the process id on the host"                     \
 	}
 extern const struct table_type table_ranks;
+
+/*
+ * The host of rows that NCCL's inspector wrote ends so until all inputs are read.  Those of a rank
+ * that has a trace are then gone, as they say its collectives again; others are rows like any.
+ */
+#define BESIDE_MARK      "\x1f"
+#define INSPECTOR_FORMAT "NCCL inspector" /* the begin of that of their inputs */
+static inline bool row_is_beside(const union value *row)
+{
+	return row[1].text && strstr(row[1].text, BESIDE_MARK);
+}
 
 /*
  * The table `id` below the one at `above`, with RANK_COLUMNS and those of an X list; what else it

@@ -116,6 +116,12 @@ enum status engine_result_merge(struct engine_result *into, struct engine_result
 	return ST_OK;
 }
 
+struct ranks_known { /* with other rows than those of NCCL's inspector, in order */
+	uint64_t *all;
+	size_t count;
+	bool any_left; /* ranks with nothing else */
+};
+
 /* ---- the end ---------------------------------------------------------------------------- */
 
 /* Steps, ranks or times of which there is nothing are a mistake; an empty trace is none. */
@@ -128,6 +134,72 @@ static bool has_events(const struct engine_result *r)
 		if (table_at(ranks, i)[events].u64)
 			return true;
 	return false;
+}
+
+/* Of a rank that has a trace, or else without the mark. */
+static enum status keep_alone(void *self, struct table *t, union value *row, bool *is_kept,
+			      struct error *err)
+{
+	struct ranks_known *known = self;
+	size_t at;
+
+	*is_kept = true;
+	if (!row_is_beside(row))
+		return ST_OK;
+	SEARCH(at, 0, known->count, known->all[at] < row[0].u64);
+	*is_kept = at == known->count || known->all[at] != row[0].u64;
+	if (!*is_kept)
+		return ST_OK;
+	known->any_left = true;
+	char *host = strndup(row[1].text, strlen(row[1].text) - strlen(BESIDE_MARK));
+	if (!host)
+		return fail_memory(err);
+	row[1].text = table_text(t, host, err);
+	free(host);
+	return row[1].text ? ST_OK : ST_CEILING;
+}
+
+/* Inputs of other formats: what all are called by. */
+static enum status keep_others(void *self, struct table *inputs, union value *row, bool *is_kept,
+			       struct error *err)
+{
+	const char *format = row[table_column(inputs, "format")].text;
+
+	(void)self;
+	(void)err;
+	*is_kept = !format || strncmp(format, INSPECTOR_FORMAT, strlen(INSPECTOR_FORMAT)) != 0;
+	return ST_OK;
+}
+
+/* Ends that rows of NCCL's inspector stand apart. */
+static enum status join(struct engine_result *r, struct error *err)
+{
+	struct table *ranks = tables_find(r->tables, "ranks");
+	struct ranks_known known = { .all = calloc(table_count(ranks) + 1, sizeof(uint64_t)) };
+	enum status status = known.all ? ST_OK : fail_memory(err);
+	bool any = false;
+
+	for (size_t i = 0; status == ST_OK && i < table_count(ranks); i++) {
+		const union value *row = table_at(ranks, i);
+
+		any |= row_is_beside(row);
+		if (!row_is_beside(row) && row[0].u64 != NO_U64)
+			known.all[known.count++] = row[0].u64; /* they come in order */
+	}
+	for (size_t i = 0; any && r->reports[i] && status == ST_OK; i++)
+		if (r->reports[i]->join)
+			status = r->reports[i]->join(r->tables, err);
+	for (size_t i = 0; any && i < tables_count(r->tables) && status == ST_OK; i++) {
+		struct table *t = tables_at(r->tables, i);
+
+		if (table_keys(table_type(t)) >= RANK_KEYS &&
+		    !strcmp(table_type(t)->columns[0].name, "rank"))
+			status = table_sift(t, keep_alone, &known, err);
+	}
+	if (status == ST_OK && any && !known.any_left)
+		status = table_sift(tables_find(r->tables, "inputs"), keep_others, NULL, err);
+	free(known.all);
+	return status;
 }
 
 enum status engine_result_finish(struct engine_result *r, bool is_filtered, struct error *err)
@@ -172,6 +244,7 @@ enum status engine_result_finish(struct engine_result *r, bool is_filtered, stru
 	for (size_t i = 0; r->types[i]; i++)
 		if (r->types[i]->is_picture && r->input_count != 1)
 			table_clear(tables_at(r->tables, i));
+	TRY(join(r, err));
 	for (size_t i = 0; r->reports[i]; i++)
 		if (r->reports[i]->finish)
 			TRY(r->reports[i]->finish(r->tables, err));

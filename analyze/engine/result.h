@@ -16,7 +16,6 @@ struct engine_outcome {     /* of an input */
 	enum status status; /* ST_OK, or why it could not be read (to its end) */
 	struct error error;
 	bool is_in_tables; /* something of it was readable */
-	bool is_twin;      /* of NCCL's inspector, whose rank has a trace: left out */
 	uint64_t damaged;  /* records that were lost to damage */
 };
 struct engine_input {

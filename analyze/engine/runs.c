@@ -17,7 +17,8 @@ static struct lifetime *lifetimes_take(const struct engine_result *r, size_t *co
 {
 	struct lifetime *all = calloc(r->window_count + 1, sizeof(*all));
 	uint64_t *begins = malloc((r->input_count + 1) * sizeof(*begins));
-	size_t n = 0;
+	size_t n = 0, taken = 0;
+	bool any_alone = false;
 
 	*count = 0;
 	if (!all || !begins) {
@@ -27,20 +28,26 @@ static struct lifetime *lifetimes_take(const struct engine_result *r, size_t *co
 	}
 	for (size_t i = 0; i < r->input_count; i++)
 		begins[i] = UINT64_MAX;
+	for (size_t i = 0; i < r->window_count; i++)
+		any_alone |= !strstr(r->windows[i].host, BESIDE_MARK);
 	for (size_t i = 0; i < r->window_count; i++) {
 		const struct engine_window *w = &r->windows[i];
 
-		all[i] = (struct lifetime){ w->rank, w->pid,  w->begin_ns, w->end_ns,
-					    0,       w->host, w->run,      r->inputs[w->input].path,
-					    w->input };
+		/* the inspector's file of a trace is of the whole job */
+		if (any_alone && strstr(w->host, BESIDE_MARK))
+			continue;
+		all[taken++] =
+			(struct lifetime){ w->rank, w->pid,  w->begin_ns, w->end_ns,
+					   0,       w->host, w->run,      r->inputs[w->input].path,
+					   w->input };
 		begins[w->input] = w->begin_ns < begins[w->input] ? w->begin_ns : begins[w->input];
 	}
-	for (size_t i = 0; i < r->window_count; i++)
+	for (size_t i = 0; i < taken; i++)
 		all[i].input_begin_ns = begins[all[i].input];
-	SORT_BY(all, r->window_count, UP(struct lifetime, input_begin_ns),
-		UP(struct lifetime, path), UP(struct lifetime, input), UP(struct lifetime, rank),
-		UP(struct lifetime, host), UP(struct lifetime, pid), UP(struct lifetime, begin_ns));
-	for (size_t i = 0; i < r->window_count; i++) {
+	SORT_BY(all, taken, UP(struct lifetime, input_begin_ns), UP(struct lifetime, path),
+		UP(struct lifetime, input), UP(struct lifetime, rank), UP(struct lifetime, host),
+		UP(struct lifetime, pid), UP(struct lifetime, begin_ns));
+	for (size_t i = 0; i < taken; i++) {
 		struct lifetime *last = n ? &all[n - 1] : NULL;
 
 		/* windows of a process */

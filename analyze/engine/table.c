@@ -399,24 +399,35 @@ void table_clear(struct table *t)
 	hash_clear(&t->index);
 }
 
-/* The last in key order goes. */
-static enum status row_remove(struct table *t, struct error *err)
+enum status table_sift(struct table *t, table_keep_fn keep, void *self, struct error *err)
 {
-	const union value *last = table_at(t, t->count - 1);
-	size_t count = t->count - 1;
+	size_t count = t->count;
 
-	for (size_t k = t->keys; k < t->columns; k++)
-		if (column_is_text(&t->type->columns[k]) && last[k].text)
-			t->gone_bytes += strlen(last[k].text);
-	memcpy(t->rows, t->ordered, count * sizeof(*t->rows));
 	table_clear(t);
-	for (; t->count < count; t->count++) {
-		uint64_t hash = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool is_kept;
 
+		TRY(keep(self, t, t->rows[i], &is_kept, err));
+		if (!is_kept)
+			continue;
+		uint64_t hash = 0;
 		for (size_t k = 0; k < t->keys; k++)
-			hash = hash_word(hash, t->rows[t->count][k].u64);
+			hash = hash_word(hash, t->rows[i][k].u64);
 		TRY(hash_add(&t->index, hash, (uint32_t)t->count, err));
+		t->rows[t->count++] = t->rows[i];
 	}
+	return ST_OK;
+}
+
+/* For a row that comes before it in key order. */
+static enum status keep_not(void *self, struct table *t, union value *row, bool *is_kept,
+			    struct error *err)
+{
+	(void)err;
+	*is_kept = row != self;
+	for (size_t k = t->keys; !*is_kept && k < t->columns; k++)
+		if (column_is_text(&t->type->columns[k]) && row[k].text)
+			t->gone_bytes += strlen(row[k].text);
 	return ST_OK;
 }
 
@@ -440,14 +451,14 @@ enum status table_accepts(struct table *t, const union value *keys, bool *is_acc
 	*is_accepted = true;
 	if (!t->type->rows_most || t->count < t->type->rows_most)
 		return ST_OK;
-	const union value *last = table_at(t, t->count - 1);
+	union value *last = table_at(t, t->count - 1);
 	int order = compare_keys(&keys, &last, t);
 	*is_accepted = order <= 0;
 	if (order >= 0)
 		return ST_OK;
 	TRY(row_find(t, keys, own, &hash, &known, err));
 	*is_accepted = known || t->gone_bytes < TABLE_GONE_MOST;
-	return known || !*is_accepted ? ST_OK : row_remove(t, err);
+	return known || !*is_accepted ? ST_OK : table_sift(t, keep_not, last, err);
 }
 
 enum status table_merge(struct table *t, struct table *from, struct error *err)

@@ -188,6 +188,11 @@ enum status table_combine(struct table *t, union value *row, size_t column, unio
 			  struct error *err);
 /* Removes all rows. */
 void table_clear(struct table *t);
+/* Removes the rows of which `keep` says so.  It may change keys, to texts of the tables, if no two
+ * rows come to have the same. */
+typedef enum status (*table_keep_fn)(void *self, struct table *t, union value *row, bool *is_kept,
+				     struct error *err);
+enum status table_sift(struct table *t, table_keep_fn keep, void *self, struct error *err);
 
 /* Both must have the same type or types.  DERIVED columns of `into` are left unchanged. */
 enum status table_merge(struct table *into, struct table *from, struct error *err);

@@ -461,5 +461,6 @@ const struct report_type report_comm = {
 	.put = comm_put,
 	.end = comm_end,
 	.release = comm_release,
+	.join = comm_join,
 	.finish = comm_match,
 };

@@ -99,6 +99,8 @@ bool packed_next(const char **at, uint64_t *value);
 /* Its exposed time within the first `wait_ns`. */
 uint64_t call_exposed_ns(const struct rank_call *m, uint64_t wait_ns);
 
+/* The report's join(). */
+enum status comm_join(struct tables *all, struct error *err);
 /* Fills what needs all ranks: in `comm`, `groups`, `waits`, `stragglers`, `gpus`. */
 enum status comm_match(struct tables *all, struct error *err);
 /* Columns of what is found over all ranks. */
