@@ -127,6 +127,7 @@ static struct cupti_row_counts record(const struct config *config, const struct 
 	memset(&writer, 0, sizeof(writer));
 	writer.config = config;
 	writer.recording = true;
+	writer.command = "fuzz";
 	for (i = 0; i < count; i++)
 		hand_over(&writer, &turns[i], in_runs);
 	cupti_rows_end(&writer);
