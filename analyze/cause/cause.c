@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cause/internal.h"
 
-#include "convert/name/rules.h"
-
 #include "schemas/base/vec.h"
 #include "schemas/model/records.h"
 

@@ -45,7 +45,7 @@ static void spans_drop(struct spans *s, uint64_t ended_ns)
 }
 
 /* Room for one more: what is of no use goes, then the list grows, then the older half goes. */
-static enum status spans_room(struct spans *s, struct keep *k, struct error *err)
+static enum status spans_reserve(struct spans *s, struct keep *k, struct error *err)
 {
 	uint64_t cut_ns;
 
@@ -87,7 +87,7 @@ enum status spans_put(struct spans *s, const struct span *one, struct keep *k, s
 	    s->items[at - 1].begin_ns <= one->begin_ns && !s->items[at - 1].since_ns &&
 	    s->items[at - 1].end_ns >= one->end_ns)
 		return ST_OK;
-	TRY(spans_room(s, k, err));
+	TRY(spans_reserve(s, k, err));
 	at = s->count;
 	while (at && span_before(one, &s->items[at - 1]))
 		at--;

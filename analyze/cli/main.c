@@ -11,7 +11,6 @@
 #include "schemas/base/plain.h"
 
 #include <archive.h>
-#include <cjson/cJSON.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,37 +23,37 @@ static enum status transfers_find(struct job *j, struct error *err)
 {
 	struct {
 		uint64_t latest_ns, least_ns;
-	} * met;
+	} * ranges;
 
-	TRY(vec_new(&met, (size_t)j->meeting_count + 1, err));
+	TRY(vec_new(&ranges, (size_t)j->collective_count + 1, err));
 	for (size_t i = 0; i < j->op_count; i++) {
 		const struct job_op *o = &j->ops[i];
 		uint64_t ns = o->end_ns - o->begin_ns;
 
-		if (o->meeting == JOB_NONE)
+		if (o->collective == JOB_NONE)
 			continue;
-		if (!j->members[o->meeting]++ || ns < met[o->meeting].least_ns)
-			met[o->meeting].least_ns = ns;
-		if (o->begin_ns > met[o->meeting].latest_ns)
-			met[o->meeting].latest_ns = o->begin_ns;
+		if (!j->members[o->collective]++ || ns < ranges[o->collective].least_ns)
+			ranges[o->collective].least_ns = ns;
+		if (o->begin_ns > ranges[o->collective].latest_ns)
+			ranges[o->collective].latest_ns = o->begin_ns;
 	}
 	for (size_t i = 0; i < j->op_count; i++) {
 		struct job_op *o = &j->ops[i];
 
-		if (o->meeting == JOB_NONE)
+		if (o->collective == JOB_NONE)
 			continue;
-		uint64_t latest_ns = met[o->meeting].latest_ns;
+		uint64_t latest_ns = ranges[o->collective].latest_ns;
 		o->own_ns = o->end_ns > latest_ns                  ? o->end_ns - latest_ns
-			    : latest_ns - o->end_ns > TOLERANCE_NS ? met[o->meeting].least_ns
+			    : latest_ns - o->end_ns > TOLERANCE_NS ? ranges[o->collective].least_ns
 								   : 0;
 	}
-	free(met);
+	free(ranges);
 	return ST_OK;
 }
 
 struct of_peers {
 	uint32_t peers;
-	bool meets;
+	bool is_collective;
 	double ns;
 };
 
@@ -64,7 +64,7 @@ static enum status ideals_find(struct job *j, struct error *err)
 	TRY(vec_new(&j->ideal_ns, (size_t)j->peer_count + 1, err));
 	TRY(vec_new(&all, j->op_count + 1, err));
 	for (size_t i = 0; i < j->op_count; i++)
-		all[i] = (struct of_peers){ j->ops[i].peers, j->ops[i].meeting != JOB_NONE,
+		all[i] = (struct of_peers){ j->ops[i].peers, j->ops[i].collective != JOB_NONE,
 					    (double)j->ops[i].own_ns };
 	SORT_BY(all, j->op_count, UP(struct of_peers, peers), UP(struct of_peers, ns));
 	for (size_t first = 0, end; first < j->op_count; first = end) {
@@ -73,8 +73,9 @@ static enum status ideals_find(struct job *j, struct error *err)
 			sum += all[end].ns;
 		size_t n = end - first;
 		j->ideal_ns[all[first].peers] =
-			all[first].meets ? (all[first + (n - 1) / 2].ns + all[first + n / 2].ns) / 2
-					 : sum / (double)n;
+			all[first].is_collective
+				? (all[first + (n - 1) / 2].ns + all[first + n / 2].ns) / 2
+				: sum / (double)n;
 	}
 	free(all);
 	return ST_OK;
@@ -115,23 +116,23 @@ static enum status points_find(struct job *j, struct error *err)
 	return ST_OK;
 }
 
-/* Numbers meetings in the order of the steps, so that those of a step are a range. */
-static enum status meetings_number(struct job *j, struct error *err)
+/* Numbers collectives in the order of the steps, so that those of a step are a range. */
+static enum status collectives_number(struct job *j, struct error *err)
 {
 	uint32_t *numbers, count = 0;
 
-	TRY(vec_new(&numbers, (size_t)j->meeting_count + 1, err));
+	TRY(vec_new(&numbers, (size_t)j->collective_count + 1, err));
 	for (size_t step = 0; step <= j->step_count; step++) {
-		j->step_meetings[step] = count;
+		j->step_collectives[step] = count;
 		for (size_t i = j->step_ops[step];
 		     step < j->step_count && i < j->step_ops[step + 1]; i++) {
-			uint32_t *meeting = &j->ops[i].meeting;
+			uint32_t *collective = &j->ops[i].collective;
 
-			if (*meeting == JOB_NONE)
+			if (*collective == JOB_NONE)
 				continue;
-			if (!numbers[*meeting])
-				numbers[*meeting] = ++count;
-			*meeting = numbers[*meeting] - 1;
+			if (!numbers[*collective])
+				numbers[*collective] = ++count;
+			*collective = numbers[*collective] - 1;
 		}
 	}
 	free(numbers);
@@ -147,13 +148,13 @@ enum status job_prepare(struct job *j, struct error *err)
 			    UINT32_MAX / 2);
 	SORT_BY(j->ops, j->op_count, UP(struct job_op, step), UP(struct job_op, worker),
 		UP(struct job_op, begin_ns), UP(struct job_op, end_ns), UP(struct job_op, peers));
-	TRY(vec_new(&j->members, (size_t)j->meeting_count + 1, err));
+	TRY(vec_new(&j->members, (size_t)j->collective_count + 1, err));
 	TRY(vec_new(&j->step_ops, (size_t)j->step_count + 1, err));
-	TRY(vec_new(&j->step_meetings, (size_t)j->step_count + 1, err));
+	TRY(vec_new(&j->step_collectives, (size_t)j->step_count + 1, err));
 	for (size_t i = 0; i <= j->op_count; i++)
 		while (step <= j->step_count && (i == j->op_count || j->ops[i].step >= step))
 			j->step_ops[step++] = i;
-	TRY(meetings_number(j, err));
+	TRY(collectives_number(j, err));
 	TRY(transfers_find(j, err));
 	TRY(ideals_find(j, err));
 	return points_find(j, err);
@@ -167,7 +168,7 @@ void job_release(struct job *j)
 	free(j->members);
 	free(j->points);
 	free(j->step_ops);
-	free(j->step_meetings);
+	free(j->step_collectives);
 }
 
 /* ---- one step ---------------------------------------------------------------------------- */
@@ -176,12 +177,12 @@ struct run { /* of some states; arrays hold `states` numbers for each of what th
 	struct job *job;
 	const struct job_state *asked;
 	size_t states;
-	size_t first, first_meeting;           /* operation and meeting of the step */
-	double *at, *begun, *last;             /* by worker; by operation of the step; by meeting */
+	size_t first, first_collective; /* operation and collective of the step */
+	double *at, *begun, *last;      /* by worker; by operation of the step; by collective */
 	uint32_t *kept_workers, *kept_classes; /* a bit for each state in which they keep theirs */
-	uint32_t *missing;                     /* members of a meeting that have not begun it */
-	uint32_t *waits, *next_waits; /* workers that wait for a meeting, each for the next */
-	uint64_t unmet;
+	uint32_t *missing;                     /* members of a collective that have not begun it */
+	uint32_t *waits, *next_waits; /* workers that wait for a collective, each for the next */
+	uint64_t incomplete;
 	size_t *next, *end; /* points of each worker */
 	uint32_t *ready;
 	size_t ready_count;
@@ -236,33 +237,33 @@ static void raise_all(double *most, const double *with, size_t count)
 		most[k] = with[k] > most[k] ? with[k] : most[k];
 }
 
-static void wake(struct run *r, size_t meeting)
+static void wake(struct run *r, size_t collective)
 {
-	r->missing[meeting] = 0;
-	for (uint32_t w = r->waits[meeting]; w != JOB_NONE; w = r->next_waits[w])
+	r->missing[collective] = 0;
+	for (uint32_t w = r->waits[collective]; w != JOB_NONE; w = r->next_waits[w])
 		r->ready[r->ready_count++] = w;
-	r->waits[meeting] = JOB_NONE;
+	r->waits[collective] = JOB_NONE;
 }
 
 static void op_begins(struct run *r, const struct job_op *o)
 {
 	double *begun = r->begun + (size_t)(o - r->job->ops - r->first) * r->states;
-	size_t meeting = o->meeting - r->first_meeting;
+	size_t collective = o->collective - r->first_collective;
 
 	memcpy(begun, r->at + o->worker * r->states, r->states * sizeof(*begun));
-	if (o->meeting == JOB_NONE)
+	if (o->collective == JOB_NONE)
 		return;
-	raise_all(r->last + meeting * r->states, begun, r->states);
-	if (r->missing[meeting] && !--r->missing[meeting])
-		wake(r, meeting);
+	raise_all(r->last + collective * r->states, begun, r->states);
+	if (r->missing[collective] && !--r->missing[collective])
+		wake(r, collective);
 }
 
 static void op_ends(struct run *r, const struct job_op *o)
 {
 	double *at = r->at + o->worker * r->states;
-	const double *from = o->meeting == JOB_NONE
+	const double *from = o->collective == JOB_NONE
 				     ? r->begun + (size_t)(o - r->job->ops - r->first) * r->states
-				     : r->last + (o->meeting - r->first_meeting) * r->states;
+				     : r->last + (o->collective - r->first_collective) * r->states;
 	double own = (double)o->own_ns, ideal = r->job->ideal_ns[o->peers];
 
 	uint32_t kept = r->kept_workers[o->worker] | r->kept_classes[o->class];
@@ -288,8 +289,8 @@ static void worker_go_on(struct run *r, uint32_t worker)
 			op_begins(r, o);
 			continue;
 		}
-		if (o->meeting != JOB_NONE && r->missing[o->meeting - r->first_meeting]) {
-			uint32_t *waits = &r->waits[o->meeting - r->first_meeting];
+		if (o->collective != JOB_NONE && r->missing[o->collective - r->first_collective]) {
+			uint32_t *waits = &r->waits[o->collective - r->first_collective];
 
 			r->next_waits[worker] = *waits;
 			*waits = worker;
@@ -307,8 +308,8 @@ static bool break_wait(struct run *r)
 		if (r->next[w] < r->end[w]) {
 			const struct job_op *o = &r->job->ops[r->job->points[r->next[w]] / 2];
 
-			r->unmet++;
-			wake(r, o->meeting - r->first_meeting);
+			r->incomplete++;
+			wake(r, o->collective - r->first_collective);
 			return true;
 		}
 	return false;
@@ -317,14 +318,14 @@ static bool break_wait(struct run *r)
 static void step_run(struct run *r, size_t step, double *out, size_t out_states)
 {
 	const struct job *j = r->job;
-	size_t meetings = j->step_meetings[step + 1] - j->step_meetings[step];
+	size_t collectives = j->step_collectives[step + 1] - j->step_collectives[step];
 
 	r->first = j->step_ops[step];
-	r->first_meeting = j->step_meetings[step];
+	r->first_collective = j->step_collectives[step];
 	memset(r->at, 0, j->worker_count * r->states * sizeof(*r->at));
-	memset(r->last, 0, meetings * r->states * sizeof(*r->last));
-	memset(r->waits, 0xff, meetings * sizeof(*r->waits));
-	memcpy(r->missing, j->members + r->first_meeting, meetings * sizeof(*r->missing));
+	memset(r->last, 0, collectives * r->states * sizeof(*r->last));
+	memset(r->waits, 0xff, collectives * sizeof(*r->waits));
+	memcpy(r->missing, j->members + r->first_collective, collectives * sizeof(*r->missing));
 	memset(r->next, 0, j->worker_count * sizeof(*r->next));
 	memset(r->end, 0, j->worker_count * sizeof(*r->end));
 	for (size_t i = r->first; i < j->step_ops[step + 1]; i++) {
@@ -346,17 +347,17 @@ static void step_run(struct run *r, size_t step, double *out, size_t out_states)
 		raise_all(out + step * out_states, r->at + w * r->states, r->states);
 }
 
-static enum status run_new(struct run *r, size_t ops, size_t meetings, struct error *err)
+static enum status run_new(struct run *r, size_t ops, size_t collectives, struct error *err)
 {
 	size_t workers = (size_t)r->job->worker_count + 1;
 
 	TRY(vec_new(&r->at, workers * r->states, err));
 	TRY(vec_new(&r->begun, (ops + 1) * r->states, err));
-	TRY(vec_new(&r->last, (meetings + 1) * r->states, err));
+	TRY(vec_new(&r->last, (collectives + 1) * r->states, err));
 	TRY(vec_new(&r->kept_workers, workers, err));
 	TRY(vec_new(&r->kept_classes, (size_t)r->job->class_count + 1, err));
-	TRY(vec_new(&r->missing, meetings + 1, err));
-	TRY(vec_new(&r->waits, meetings + 1, err));
+	TRY(vec_new(&r->missing, collectives + 1, err));
+	TRY(vec_new(&r->waits, collectives + 1, err));
 	TRY(vec_new(&r->next_waits, workers, err));
 	TRY(vec_new(&r->next, workers, err));
 	TRY(vec_new(&r->end, workers, err));
@@ -365,18 +366,18 @@ static enum status run_new(struct run *r, size_t ops, size_t meetings, struct er
 	return ST_OK;
 }
 
-static enum status states_run(struct run *r, size_t ops, size_t meetings, double *out,
+static enum status states_run(struct run *r, size_t ops, size_t collectives, double *out,
 			      size_t out_states, struct error *err)
 {
 	struct job *j = r->job;
 	const void *const owned[] = { &r->at,           &r->begun,        &r->last,  &r->missing,
 				      &r->kept_workers, &r->kept_classes, &r->waits, &r->next_waits,
 				      &r->next,         &r->end,          &r->ready };
-	enum status status = run_new(r, ops, meetings, err);
+	enum status status = run_new(r, ops, collectives, err);
 
 	for (size_t step = 0; status == ST_OK && step < j->step_count; step++)
 		step_run(r, step, out, out_states);
-	j->unmet_count = r->unmet;
+	j->incomplete_count = r->incomplete;
 	for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
 		vec_release(owned[i]);
 	return status;
@@ -385,22 +386,22 @@ static enum status states_run(struct run *r, size_t ops, size_t meetings, double
 enum status job_run(struct job *j, const struct job_state *states, size_t count, double *out,
 		    struct error *err)
 {
-	size_t ops = 0, meetings = 0, most, done = 0;
+	size_t ops = 0, collectives = 0, most, done = 0;
 
 	for (size_t step = 0; step < j->step_count; step++) {
 		size_t here = j->step_ops[step + 1] - j->step_ops[step];
-		size_t meet = j->step_meetings[step + 1] - j->step_meetings[step];
+		size_t collectives_here = j->step_collectives[step + 1] - j->step_collectives[step];
 
 		ops = here > ops ? here : ops;
-		meetings = meet > meetings ? meet : meetings;
+		collectives = collectives_here > collectives ? collectives_here : collectives;
 	}
-	most = STARTS_MAX / (ops + meetings + j->worker_count + 1);
+	most = STARTS_MAX / (ops + collectives + j->worker_count + 1);
 	most = most < 1 ? 1 : most > SIDE_BY_SIDE ? SIDE_BY_SIDE : most;
 	for (; done < count; done += most) {
 		struct run r = { .job = j, .asked = states + done };
 
 		r.states = count - done < most ? count - done : most;
-		TRY(states_run(&r, ops, meetings, out + done, count, err));
+		TRY(states_run(&r, ops, collectives, out + done, count, err));
 	}
 	return ST_OK;
 }

@@ -26,12 +26,12 @@
 
 struct job_op {
 	uint64_t begin_ns, end_ns;
-	uint64_t own_ns;  /* of a computation: without gaps in it; of a transfer: job_prepare() */
-	uint32_t worker;  /* from 0 */
-	uint32_t step;    /* from 0 */
-	uint32_t peers;   /* which operations are alike, from 0 */
-	uint32_t class;   /* the name that figures are given by, from 0 */
-	uint32_t meeting; /* of the members that communicate, from 0; JOB_NONE: a computation */
+	uint64_t own_ns; /* of a computation: without gaps in it; of a transfer: job_prepare() */
+	uint32_t worker; /* from 0 */
+	uint32_t step;   /* from 0 */
+	uint32_t peers;  /* which operations are alike, from 0 */
+	uint32_t class;  /* the name that figures are given by, from 0 */
+	uint32_t collective; /* of the members that communicate, from 0; JOB_NONE: a computation */
 };
 struct job_worker {
 	uint32_t host;      /* from 0 */
@@ -61,14 +61,15 @@ struct job { /* zeroed; the caller fills ops, workers and the counts */
 	struct job_op *ops;
 	size_t op_count, op_cap;
 	struct job_worker *workers;
-	uint32_t worker_count, step_count, class_count, peer_count, meeting_count;
+	uint32_t worker_count, step_count, class_count, peer_count, collective_count;
 	/* Of job_prepare(). */
-	double *ideal_ns;      /* by peers */
-	uint32_t *members;     /* of each meeting */
-	uint32_t *points;      /* 2 for each operation: its number * 2, + 1 where it ends */
-	size_t *step_ops;      /* where the operations of each step begin, and one more */
-	size_t *step_meetings; /* the same of meetings, which job_prepare() numbers by step */
-	uint64_t unmet_count;  /* operations whose meeting could not be completed in the order */
+	double *ideal_ns;         /* by peers */
+	uint32_t *members;        /* of each collective */
+	uint32_t *points;         /* 2 for each operation: its number * 2, + 1 where it ends */
+	size_t *step_ops;         /* where the operations of each step begin, and one more */
+	size_t *step_collectives; /* the same of collectives, which job_prepare() numbers by step */
+	uint64_t incomplete_count; /* operations whose collective could not be completed in the
+				      order */
 };
 
 /* Sorts the operations by step, worker and begin, and computes their own and ideal times. */

@@ -3,7 +3,6 @@
 
 #include "schemas/base/hash.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 RANK_TABLE_TYPE(owned, &table_ranks, ATTRIBUTION_COLUMNS, .nest = NEST_NEVER);

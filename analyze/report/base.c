@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define INPUT_COLUMNS(X)                                                                           \
 	X(INPUT_PATH, "path", "input", TEXT, KEY, "as given")                                      \

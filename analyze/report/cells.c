@@ -3,7 +3,6 @@
 
 #include "schemas/base/vec.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define CELL_COLUMNS(X)                                                                            \

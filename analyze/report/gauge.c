@@ -4,7 +4,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void gauge_release(struct gauge *g)
 {

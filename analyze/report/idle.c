@@ -6,7 +6,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define IDLE_COLUMNS(X)                                                                            \
 	X(IDLE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \

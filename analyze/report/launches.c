@@ -16,7 +16,6 @@
 #include "schemas/model/call.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define CALL_COLUMNS(X)                                                                            \
 	X(CALL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \

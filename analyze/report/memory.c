@@ -7,7 +7,6 @@
  */
 #include "analyze/report/gauge.h"
 #include "analyze/report/shared.h"
-#include "analyze/engine/report.h"
 #include "schemas/base/vec.h"
 #include "schemas/base/sort.h"
 

@@ -6,7 +6,6 @@
 #include "analyze/report/gauge.h"
 
 #include "convert/stage/path_sums.h"
-#include "schemas/base/hash.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 

@@ -11,8 +11,6 @@
 
 #include "schemas/base/vec.h"
 
-#include <stdlib.h>
-
 #define PHASE_COLUMNS(X)                                                                           \
 	X(PHASE_NAME = RANK_KEYS, "name", "phase", TEXT, KEY,                                      \
 	  "a phase, or an annotation that no rule maps; other: neither")                           \

@@ -14,7 +14,6 @@
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define SLOW_COLUMNS(X)                                                                            \

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time of each GPU (DEFINITIONS.md 1, 2) and, with the other reports, the one page. */
-#include "analyze/engine/report.h"
 #include "analyze/report/shared.h"
 #include "analyze/report/report_list.h"
-
-#include <stdlib.h>
 
 #define GPUS_COLUMNS(X)                                                                            \
 	X(GPU_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number in its process") \

@@ -22,21 +22,14 @@ static enum status work_new(struct sweep *s, uint32_t *out, struct error *err)
 		*out = ids(&s->free_work)[--s->free_work.count];
 		return ST_OK;
 	}
-	if (!spans_room(s, &s->work, sizeof(struct running_work), err))
-		return ST_CEILING;
-	*out = (uint32_t)s->work.count++;
-	return ST_OK;
+	*out = (uint32_t)s->work.count;
+	return spans_add(s, &s->work, &(struct running_work){ 0 }, sizeof(struct running_work),
+			 err);
 }
 
 static enum status work_release(struct sweep *s, uint32_t work, struct error *err)
 {
-	uint32_t *room = spans_room(s, &s->free_work, sizeof(*room), err);
-
-	if (!room)
-		return ST_CEILING;
-	*room = work;
-	s->free_work.count++;
-	return ST_OK;
+	return spans_add(s, &s->free_work, &work, sizeof(work), err);
 }
 
 /* DEFINITIONS.md 2: began first, then the lower stream, then the lower correlation. */
@@ -118,22 +111,21 @@ static inline enum status emit(struct sweep *s, struct gpu *g, const struct runn
 	if (s->segments.count && goes_on(last, g, of, busy, part)) {
 		seg = last;
 	} else {
-		seg = spans_room(s, &s->segments, sizeof(*seg), err);
-		if (!seg)
-			return ST_CEILING;
-		s->segments.count++;
-		seg->begin_ns = g->at_ns;
-		seg->order = of->order;
-		seg->launch_begin_ns = of->launch_begin_ns;
-		seg->gpu = g->index;
-		seg->name = of->name;
-		seg->step = of->step;
-		seg->phase = of->phase;
-		seg->kind = of->kind;
-		seg->subkind = of->subkind;
-		seg->origin = of->origin;
-		seg->busy = busy;
-		seg->part = part;
+		const struct segment added = { .begin_ns = g->at_ns,
+					       .order = of->order,
+					       .launch_begin_ns = of->launch_begin_ns,
+					       .gpu = g->index,
+					       .name = of->name,
+					       .step = of->step,
+					       .phase = of->phase,
+					       .kind = of->kind,
+					       .subkind = of->subkind,
+					       .origin = of->origin,
+					       .busy = busy,
+					       .part = part };
+
+		TRY(spans_add(s, &s->segments, &added, sizeof(added), err));
+		seg = (struct segment *)s->segments.items + s->segments.count - 1;
 	}
 	seg->end_ns = end_ns;
 	time_add(&g->time, seg, end_ns - g->at_ns);
@@ -145,18 +137,13 @@ static inline enum status emit(struct sweep *s, struct gpu *g, const struct runn
 static inline enum status note_busy(struct sweep *s, struct gpu *g, uint64_t begin_ns,
 				    uint64_t end_ns, struct error *err)
 {
-	struct span *room = g->busy.items;
+	struct span *busy = g->busy.items;
 
-	if (g->busy.count > g->busy.head && room[g->busy.count - 1].end_ns == begin_ns) {
-		room[g->busy.count - 1].end_ns = end_ns;
+	if (g->busy.count > g->busy.head && busy[g->busy.count - 1].end_ns == begin_ns) {
+		busy[g->busy.count - 1].end_ns = end_ns;
 		return ST_OK;
 	}
-	room = spans_room(s, &g->busy, sizeof(*room), err);
-	if (!room)
-		return ST_CEILING;
-	*room = (struct span){ begin_ns, end_ns };
-	g->busy.count++;
-	return ST_OK;
+	return spans_add(s, &g->busy, &(struct span){ begin_ns, end_ns }, sizeof(*busy), err);
 }
 
 /* The work of a class without those that are over. */
@@ -256,19 +243,10 @@ static enum status run_until(struct sweep *s, struct gpu *g, uint64_t until_ns, 
 static enum status start_beside(struct sweep *s, struct gpu *g, uint32_t work, struct error *err)
 {
 	enum gpu_class class = work_at(s, work)->class;
-	uint32_t *room;
 
-	room = spans_room(s, &g->running[class], sizeof(*room), err);
-	if (!room)
-		return ST_CEILING;
-	*room = work;
-	g->running[class].count++;
+	TRY(spans_add(s, &g->running[class], &work, sizeof(work), err));
 	g->live[class]++;
-	room = spans_room(s, &g->ends, sizeof(*room), err);
-	if (!room)
-		return ST_CEILING;
-	*room = work;
-	g->ends.count++;
+	TRY(spans_add(s, &g->ends, &work, sizeof(work), err));
 	heap_up(s, &g->ends);
 	return ST_OK;
 }
@@ -322,30 +300,27 @@ static bool is_first_of_name(const struct gpu *g, const struct running_work *e)
 static enum status gap_end(struct sweep *s, const struct gpu *g, const struct running_work *e,
 			   uint8_t part, struct error *err)
 {
-	struct idle_gap *room;
+	const struct idle_gap gap = {
+		.begin_ns = g->at_ns,
+		.end_ns = e->begin_ns,
+		.launch_begin_ns = e->launch_begin_ns,
+		.launch_end_ns = e->launch_end_ns,
+		.correlation = e->correlation,
+		.asked_ns = g->asked_ns,
+		.gpu = g->index,
+		.launch_track = e->launch_track,
+		.launch_name = e->launch_name,
+		.launch_path = e->launch_path,
+		.part = part,
+		.origin = e->origin,
+		.phase = e->phase,
+		.is_graph_internal = e->correlation && e->correlation == g->last_correlation,
+		.is_first_of_name = is_first_of_name(g, e),
+		.is_in_step = e->step && !(e->step & STEP_GAP),
+		.has_waited = has_waited(s, e),
+	};
 
-	room = spans_room(s, &s->gaps, sizeof(*room), err);
-	if (!room)
-		return ST_CEILING;
-	room->begin_ns = g->at_ns;
-	room->end_ns = e->begin_ns;
-	room->launch_begin_ns = e->launch_begin_ns;
-	room->launch_end_ns = e->launch_end_ns;
-	room->correlation = e->correlation;
-	room->asked_ns = g->asked_ns;
-	room->gpu = g->index;
-	room->launch_track = e->launch_track;
-	room->launch_name = e->launch_name;
-	room->launch_path = e->launch_path;
-	room->part = part;
-	room->origin = e->origin;
-	room->phase = e->phase;
-	room->is_graph_internal = e->correlation && e->correlation == g->last_correlation;
-	room->is_first_of_name = is_first_of_name(g, e);
-	room->is_in_step = e->step && !(e->step & STEP_GAP);
-	room->has_waited = has_waited(s, e);
-	s->gaps.count++;
-	return ST_OK;
+	return spans_add(s, &s->gaps, &gap, sizeof(gap), err);
 }
 
 static enum status name_note(struct gpu *g, const struct running_work *work, struct error *err)
@@ -436,17 +411,13 @@ static void work_fill(struct sweep *s, struct running_work *work, const struct e
 
 enum status gpu_put(struct sweep *s, struct gpu *g, const struct event *e, struct error *err)
 {
-	uint32_t work, *room;
+	uint32_t work;
 
 	if (g->group.count && g->group_ns != e->begin_ns)
 		TRY(group_start(s, g, err));
 	TRY(work_new(s, &work, err));
 	work_fill(s, work_at(s, work), e, batch_launch(s->batch, e));
-	room = spans_room(s, &g->group, sizeof(*room), err);
-	if (!room)
-		return ST_CEILING;
-	*room = work;
-	g->group.count++;
+	TRY(spans_add(s, &g->group, &work, sizeof(work), err));
 	g->group_ns = e->begin_ns;
 	if (e->end_ns > g->end_ns)
 		g->end_ns = e->end_ns;
@@ -463,18 +434,14 @@ enum status gpu_advance(struct sweep *s, struct gpu *g, uint64_t until_ns, struc
 enum status gpu_close(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)
 {
 	static const struct running_work nobody;
-	struct idle_gap *room;
+	const struct idle_gap tail = { .begin_ns = g->at_ns,
+				       .end_ns = end_ns,
+				       .asked_ns = g->asked_ns,
+				       .gpu = g->index,
+				       .part = PART_TAIL };
 
 	if (g->at_ns < end_ns) {
-		room = spans_room(s, &s->gaps, sizeof(*room), err);
-		if (!room)
-			return ST_CEILING;
-		*room = (struct idle_gap){ .begin_ns = g->at_ns,
-					   .end_ns = end_ns,
-					   .asked_ns = g->asked_ns,
-					   .gpu = g->index,
-					   .part = PART_TAIL };
-		s->gaps.count++;
+		TRY(spans_add(s, &s->gaps, &tail, sizeof(tail), err));
 		TRY(emit(s, g, &nobody, 0, PART_TAIL, end_ns, err));
 	}
 	g->last_end_ns = g->last_correlation = 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/timeline/internal.h"
 
-#include <string.h>
-
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -161,16 +159,11 @@ void owed_settle(struct host *h)
 static enum status owe(struct sweep *s, uint32_t process, struct phase_sums *total,
 		       const struct span *rest, struct error *err)
 {
-	struct owed *room;
+	const struct owed owed = { rest->begin_ns, rest->end_ns, total };
 
 	if (rest->begin_ns >= rest->end_ns)
 		return ST_OK;
-	room = spans_room(s, &s->hosts[process].owed, sizeof(*room), err);
-	if (!room)
-		return ST_CEILING;
-	*room = (struct owed){ rest->begin_ns, rest->end_ns, total };
-	s->hosts[process].owed.count++;
-	return ST_OK;
+	return spans_add(s, &s->hosts[process].owed, &owed, sizeof(owed), err);
 }
 
 static enum status owe_idle(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)

@@ -10,6 +10,8 @@
 #include "schemas/model/event.h"
 #include "schemas/model/trace.h"
 
+#include <string.h>
+
 /* An array that grows; `items` of one type, used through VEC_ROOM. */
 struct span_queue {
 	void *items;
@@ -121,12 +123,15 @@ struct sweep {
 	uint64_t order;
 };
 
-/* Room for one more item; NULL: *err is filled. */
-void *spans_grow(struct sweep *s, struct span_queue *v, size_t size, struct error *err);
-static inline void *spans_room(struct sweep *s, struct span_queue *v, size_t size,
-			       struct error *err)
+enum status spans_grow(struct sweep *s, struct span_queue *v, size_t size, struct error *err);
+/* Appends a copy of `item`, which has `size` bytes. */
+static inline enum status spans_add(struct sweep *s, struct span_queue *v, const void *item,
+				    size_t size, struct error *err)
 {
-	return v->count < v->cap ? (char *)v->items + v->count * size : spans_grow(s, v, size, err);
+	if (v->count == v->cap)
+		TRY(spans_grow(s, v, size, err));
+	memcpy((char *)v->items + v->count++ * size, item, size);
+	return ST_OK;
 }
 void spans_release(struct span_queue *v);
 /* Drops what is before `head` when that is most of it. */
@@ -135,7 +140,7 @@ void spans_compact(struct span_queue *v, size_t size);
 /* Where the present window is sure to reach, with the latest end of GPU work in it. */
 uint64_t host_certain_ns(const struct sweep *s, const struct host *h, uint64_t gpu_end_ns);
 
-/* sweep/gpu.c */
+/* gpu.c */
 enum status gpu_put(struct sweep *s, struct gpu *g, const struct event *e, struct error *err);
 /* Segments up to `until_ns`, before which no more work begins. */
 enum status gpu_advance(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err);

@@ -8,24 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *spans_grow(struct sweep *s, struct span_queue *v, size_t size, struct error *err)
+enum status spans_grow(struct sweep *s, struct span_queue *v, size_t size, struct error *err)
 {
 	size_t cap = v->cap ? v->cap * 2 : 64;
 	void *wider;
 
-	if ((cap - v->cap) * size > s->ceiling - s->held_bytes) {
-		fail(err, ST_CEILING, NOWHERE, "running GPU work and its gaps exceed the memory");
-		return NULL;
-	}
+	if ((cap - v->cap) * size > s->ceiling - s->held_bytes)
+		return fail(err, ST_CEILING, NOWHERE,
+			    "running GPU work and its gaps exceed the memory");
 	wider = realloc(v->items, cap * size);
-	if (!wider) {
-		fail(err, ST_MEMORY, NOWHERE, "no memory for running GPU work");
-		return NULL;
-	}
+	if (!wider)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for running GPU work");
 	s->held_bytes += (cap - v->cap) * size;
 	v->items = wider;
 	v->cap = cap;
-	return (char *)v->items + v->count * size;
+	return ST_OK;
 }
 
 void spans_release(struct span_queue *v)
@@ -54,11 +51,8 @@ static enum status bounds_take(struct sweep *s, struct error *err)
 
 		if (!w->process || w->process > s->host_count)
 			continue;
-		b = spans_room(s, &s->bounds, sizeof(*b), err);
-		if (!b)
-			return ST_CEILING;
-		*b = (struct bound){ w->begin_ns, w->end_ns, w->process, i };
-		s->bounds.count++;
+		struct bound bound = { w->begin_ns, w->end_ns, w->process, i };
+		TRY(spans_add(s, &s->bounds, &bound, sizeof(bound), err));
 		s->hosts[w->process].bounds_count++;
 	}
 	b = s->bounds.items;
@@ -279,7 +273,6 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 {
 	struct host *h = &s->hosts[process];
 	const struct bound *bounds = s->bounds.items;
-	struct sweep_window *w;
 	uint64_t end_ns;
 	size_t i;
 
@@ -294,13 +287,10 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 			TRY(gpu_advance(s, s->gpus[i], UINT64_MAX, err));
 	TRY(host_account(s, process, until_ns, err));
 	TRY(host_close(s, process, &end_ns, err));
-	w = spans_room(s, &s->over, sizeof(*w), err);
-	if (!w)
-		return ST_CEILING;
-	*w = (struct sweep_window){ process, 0, h->begin_ns, end_ns };
+	struct sweep_window over = { process, 0, h->begin_ns, end_ns };
 	if (h->bounds_count)
-		w->window = bounds[h->bounds_first + h->bound].window;
-	s->over.count++;
+		over.window = bounds[h->bounds_first + h->bound].window;
+	TRY(spans_add(s, &s->over, &over, sizeof(over), err));
 	if (!h->any_window || h->begin_ns < h->first_ns)
 		h->first_ns = h->begin_ns;
 	if (end_ns > h->last_ns)
@@ -391,18 +381,12 @@ static enum status work_release(struct sweep *s, struct host *h, const struct ev
 static enum status wait_put(struct sweep *s, const struct event *e, struct error *err)
 {
 	struct span_queue *waits = &s->streams[e->track <= s->track_count ? e->track : 0].waits;
-	uint64_t *room;
 
 	if (waits->count == WAITS_MAX) {
 		waits->head = WAITS_MAX / 2;
-		spans_compact(waits, sizeof(*room));
+		spans_compact(waits, sizeof(e->begin_ns));
 	}
-	room = spans_room(s, waits, sizeof(*room), err);
-	if (!room)
-		return ST_CEILING;
-	*room = e->begin_ns;
-	waits->count++;
-	return ST_OK;
+	return spans_add(s, waits, &e->begin_ns, sizeof(e->begin_ns), err);
 }
 
 /* Its window is the last, and has begun: an event of the host only moves the end. */
@@ -438,18 +422,8 @@ static enum status event_put(struct sweep *s, const struct event *e, struct erro
 static enum status intervals_put(struct sweep *s, const struct phase_interval *st, size_t count,
 				 struct error *err)
 {
-	struct phase_interval *room;
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		struct span_queue *queue = &s->hosts[st[i].process].intervals;
-
-		room = spans_room(s, queue, sizeof(*room), err);
-		if (!room)
-			return ST_CEILING;
-		*room = st[i];
-		queue->count++;
-	}
+	for (size_t i = 0; i < count; i++)
+		TRY(spans_add(s, &s->hosts[st[i].process].intervals, &st[i], sizeof(st[i]), err));
 	return ST_OK;
 }
 

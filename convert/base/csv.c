@@ -3,7 +3,6 @@
 
 #include "schemas/base/utf8.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

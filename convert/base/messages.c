@@ -4,7 +4,6 @@
 #include "schemas/base/utf8.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -2,7 +2,6 @@
 #include "convert/name/name.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -16,7 +16,6 @@
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

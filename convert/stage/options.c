@@ -4,8 +4,6 @@
 #include "convert/base/parallel.h"
 #include "schemas/base/quantity.h"
 
-#include <stddef.h>
-
 enum { RESIDENT_BYTES = 64 * 1024 };
 
 #define AT(member) offsetof(struct common_options, member)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/stage/lod/lod.h"
 #include "convert/input/input.h"
-#include "convert/spool/merge.h"
 #include "convert/stage/pump.h"
 
 #include <stdlib.h>

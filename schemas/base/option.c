@@ -5,7 +5,6 @@
 #include "schemas/base/quantity.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

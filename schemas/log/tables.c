@@ -2,7 +2,6 @@
 #include "schemas/log/tables.h"
 
 #include "schemas/base/crc32c.h"
-#include "schemas/base/hash.h"
 #include "schemas/base/vec.h"
 #include "schemas/log/write.h"
 

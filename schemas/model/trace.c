@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/model/trace.h"
 
-#include "schemas/base/hash.h"
 #include "schemas/model/event.h"
 #include "schemas/model/intern.h"
 
@@ -25,7 +24,6 @@ struct trace {
 	uint64_t lost[LOSS_END];
 	struct lost_span lost_spans[LOST_SPANS];
 	size_t lost_span_count;
-	uint64_t paths_refused;
 	struct provenance provenance;
 };
 
@@ -297,10 +295,8 @@ static uint32_t path_put(struct trace *t, struct path_node node, const struct pa
 
 	if (id)
 		return id;
-	if (paths->count >= PATHS_MAX && class != PATH_OTHER && parent) {
-		t->paths_refused++;
+	if (paths->count >= PATHS_MAX && class != PATH_OTHER && parent)
 		return above->class == PATH_OTHER ? parent : trace_path(t, parent, 0, PATH_OTHER);
-	}
 	node.depth = (uint16_t)(parent ? above->depth + 1 : 0);
 	node.has_range = owns->has_range || class_is_range(class);
 	node.pass = class == PATH_BACKWARD    ? PASS_BACKWARD
@@ -326,11 +322,6 @@ uint32_t trace_path_mark(struct trace *t, uint32_t parent, uint32_t open, enum p
 
 	node.name = owns->owner;
 	return path_put(t, node, owns);
-}
-
-uint64_t trace_paths_refused(const struct trace *t)
-{
-	return t->paths_refused;
 }
 
 uint32_t trace_window(struct trace *t, const struct window *w, struct error *err)

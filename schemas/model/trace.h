@@ -189,14 +189,12 @@ uint32_t trace_desc(struct trace *t, const struct event_desc *s, struct error *e
 /*
  * Returns the node below `parent` for a range of this name and enum range_class.  If `parent` is 0,
  * it is the root of the process `name`.  Beyond PATHS_MAX nodes, new ones become "(other)" below
- * the same parent and trace_paths_refused() counts them.  Returns 0 without memory; callers
- * continue without a path.
+ * the same parent.  Returns 0 without memory; callers continue without a path.
  */
 uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned class);
 /* Returns the mark BACKWARD or RECOMPUTE below `parent`, a node of another time or thread.  `open`
  * is the node where it happens, whose owner becomes that of the mark. */
 uint32_t trace_path_mark(struct trace *t, uint32_t parent, uint32_t open, enum path_class class);
-uint64_t trace_paths_refused(const struct trace *t);
 /* Always adds a row. */
 uint32_t trace_window(struct trace *t, const struct window *w, struct error *err);
 uint32_t trace_anchor(struct trace *t, const struct anchor *a, struct error *err);

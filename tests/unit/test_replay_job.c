@@ -18,7 +18,8 @@ static uint32_t next_random(uint32_t below)
 	return (uint32_t)(seed >> 33) % below;
 }
 
-/* Each round some workers compute, then some of them meet; times are as they were measured. */
+/* Each round some workers compute, then some of them communicate; times are as they were measured.
+ */
 static void make_job(struct job *j)
 {
 	j->ops = calloc(OPS, sizeof(*j->ops));
@@ -57,12 +58,12 @@ static void make_job(struct job *j)
 			for (uint32_t w = 0; w < WORKERS; w++)
 				if (members >> w & 1) {
 					j->ops[j->op_count++] = (struct job_op){
-						at[w], latest + transfer, 0, w, step, class,
-						class, j->meeting_count
+						at[w], latest + transfer,  0, w, step, class,
+						class, j->collective_count
 					};
 					at[w] = latest + transfer;
 				}
-			j->meeting_count += members != 0;
+			j->collective_count += members != 0;
 		}
 	}
 }
@@ -99,15 +100,15 @@ static double relax(const struct job *j, uint32_t step, const struct job_state *
 					     p->end_ns <= o->begin_ns && p->begin_ns < o->begin_ns;
 
 				from = k != i && ended && end[k] > from ? end[k] : from;
-				if (p->step == step && p->meeting == o->meeting &&
-				    o->meeting != JOB_NONE && begin[k] > from)
+				if (p->step == step && p->collective == o->collective &&
+				    o->collective != JOB_NONE && begin[k] > from)
 					begin[i] = begin[i] > from ? begin[i] : from;
 			}
 			changes |= from > begin[i];
 			begin[i] = from > begin[i] ? from : begin[i];
 			double last = begin[i];
-			for (size_t k = 0; o->meeting != JOB_NONE && k < j->op_count; k++)
-				if (j->ops[k].meeting == o->meeting && begin[k] > last)
+			for (size_t k = 0; o->collective != JOB_NONE && k < j->op_count; k++)
+				if (j->ops[k].collective == o->collective && begin[k] > last)
 					last = begin[k];
 			changes |= last + own > end[i];
 			end[i] = last + own > end[i] ? last + own : end[i];
@@ -136,7 +137,7 @@ void test_replay_job(void)
 		make_job(&j);
 		CHECK_OK(job_prepare(&j, &err), &err);
 		CHECK_OK(job_run(&j, states, STATES, lengths, &err), &err);
-		CHECK(!j.unmet_count);
+		CHECK(!j.incomplete_count);
 		for (uint32_t step = 0; step < STEPS; step++)
 			for (size_t k = 0; k < STATES; k++)
 				CHECK(fabs(lengths[step * STATES + k] -
@@ -145,14 +146,15 @@ void test_replay_job(void)
 	}
 }
 
-/* Two workers that meet in opposite orders, as damage may have it: neither waits for ever. */
+/* Two workers that join two collectives in opposite orders, as damage may have it: neither waits
+ * for ever. */
 void test_replay_job_breaks_waits(void)
 {
 	struct job j = { .worker_count = 2,
 			 .step_count = 1,
 			 .class_count = 1,
 			 .peer_count = 1,
-			 .meeting_count = 2 };
+			 .collective_count = 2 };
 	struct error err = { .at = NOWHERE };
 	double length = 0;
 
@@ -163,10 +165,10 @@ void test_replay_job_breaks_waits(void)
 			j.ops[j.op_count++] = (struct job_op){ .begin_ns = 100000 * (i + 1),
 							       .end_ns = 100000 * (i + 1) + 50000,
 							       .worker = w,
-							       .meeting = w ^ i };
+							       .collective = w ^ i };
 	CHECK_OK(job_prepare(&j, &err), &err);
 	CHECK_OK(job_run(&j, &JOB_REAL, 1, &length, &err), &err);
-	CHECK(j.unmet_count > 0);
+	CHECK(j.incomplete_count > 0);
 	CHECK(length > 0);
 	job_release(&j);
 }

@@ -4,8 +4,6 @@
 
 #include "schemas/base/utf8.h"
 
-#include <string.h>
-
 /* XML 1.0 has no control characters but three, and no bytes that are no character. */
 static void put_xml(struct buf *out, const char *text)
 {

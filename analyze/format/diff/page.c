@@ -6,7 +6,6 @@
 #include "analyze/format/md/md.h"
 #include "analyze/format/text/line.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "schemas/base/utf8.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 enum { WORD_MAX = 128 };

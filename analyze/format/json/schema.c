@@ -9,8 +9,6 @@
 #include "analyze/report/report_list.h"
 #include "schemas/base/json_text.h"
 
-#include <string.h>
-
 struct schema_writer {
 	const struct table_type *types[REPORT_TABLES_MAX];
 	size_t count;

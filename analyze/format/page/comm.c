@@ -5,7 +5,6 @@
 #include "schemas/base/vec.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- collectives ------------------------------------------------------------------------ */

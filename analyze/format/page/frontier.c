@@ -2,7 +2,6 @@
 /* FRONTIER: of which rank and phase the time of the job's steps was. */
 #include "analyze/format/page/internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { LINES = 8 /* and one for the rest */ };

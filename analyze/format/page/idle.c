@@ -3,7 +3,6 @@
 #include "analyze/format/page/internal.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { OWNER_LINES = 20, WHERE_AT = 49 };
 

@@ -2,7 +2,6 @@
 /* MEMORY: the level that matters most, over the window. */
 #include "analyze/format/page/internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct level { /* a row of the table `memory` */

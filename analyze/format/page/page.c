@@ -5,9 +5,6 @@
 #include "analyze/report/hta/hta.h"
 #include "analyze/report/report_list.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { WIDTH_LEAST = 60 /* a narrower terminal shows only what the GPUs did and what to change */ };
 
 static void page_init(struct page *p, const struct format_request *how, enum medium medium,

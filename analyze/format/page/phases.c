@@ -5,7 +5,6 @@
  */
 #include "analyze/format/page/internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const char *const order_of_phases[] = {

@@ -2,7 +2,6 @@
 /* SLOWDOWN of a job against its ideal, as sentences, tables and pictures. */
 #include "analyze/format/page/internal.h"
 
-#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <math.h>

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static RANK_TABLE_TYPE(checks, &table_ranks, CHECK_COLUMNS, .is_finished = true);
 

@@ -3,7 +3,6 @@
 #include "analyze/report/comm/comm.h"
 #include "schemas/base/sort.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/comm/comm.h"
 
-#include <string.h>
-
 /* Digits of five bits of a number, and one that says whether more follow: 64 letters that stand in
  * any text as they are. */
 enum { FIRST_LETTER = '0' };

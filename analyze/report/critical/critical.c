@@ -15,7 +15,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CRITICAL_COLUMNS(X)                                                                        \
 	X(CRITICAL_WHICH = RANK_KEYS, "which", "which", TEXT, KEY,                                 \

@@ -73,7 +73,7 @@ struct job_of_tables {
 	const union value **workers; /* a row of each: its first keys, and its coordinates */
 	struct rank_edits *sets;
 	size_t set_count;
-	struct ids classes, peers, meetings, steps, hosts, dps, stages;
+	struct ids classes, peers, collectives, steps, hosts, dps, stages;
 	struct step_of_job *list; /* those that count, in the order of their numbers */
 	size_t list_count, worker_cap, step_cap, alone;
 };
@@ -134,17 +134,18 @@ static enum status op_add(struct job_of_tables *j, const union value *row,
 			      .end_ns = packed->begin_ns + packed->span_ns,
 			      .own_ns = packed->own_ns,
 			      .worker = job->worker_count - 1,
-			      .meeting = JOB_NONE };
+			      .collective = JOB_NONE };
 	TRY(id_of(&j->steps, step, &o->step, err));
 	TRY(id_of(&j->classes, &class, &o->class, err));
 	TRY(id_of(&j->peers, &peers, &o->peers, err));
 	if (communicates) {
 		bool is_alone = !strcmp(row[OPS_OPERATION].text, "alone");
-		struct id meeting = { { text_word(row[OPS_GROUP].text),
-					text_word(row[OPS_OPERATION].text),
-					is_alone ? j->alone++ : packed->index, o->step, by_seq } };
+		struct id collective = {
+			{ text_word(row[OPS_GROUP].text), text_word(row[OPS_OPERATION].text),
+			  is_alone ? j->alone++ : packed->index, o->step, by_seq }
+		};
 
-		TRY(id_of(&j->meetings, &meeting, &o->meeting, err));
+		TRY(id_of(&j->collectives, &collective, &o->collective, err));
 	}
 	TRY(vec_reserve(&j->list, &j->step_cap, j->steps.count, err));
 	for (; j->list_count < j->steps.count; j->list_count++)
@@ -233,7 +234,7 @@ static enum status steps_choose(struct job_of_tables *j, struct error *err)
 	job->step_count = (uint32_t)(j->list_count = count);
 	job->class_count = (uint32_t)j->classes.count;
 	job->peer_count = (uint32_t)j->peers.count;
-	job->meeting_count = (uint32_t)j->meetings.count;
+	job->collective_count = (uint32_t)j->collectives.count;
 	free(places);
 	return ST_OK;
 }
@@ -495,7 +496,7 @@ static enum status put_job(const struct figures *f, struct error *err)
 	row[JOB_REPLAY_MW].f64 = mw;
 	row[JOB_REPLAY_MS].f64 = j->stages.count > 1 ? share_fixed(f, f->means[f->not_last]) : NAN;
 	row[JOB_REPLAY_OPS].u64 = j->job.op_count;
-	row[JOB_REPLAY_UNMET].u64 = j->job.unmet_count;
+	row[JOB_REPLAY_UNMET].u64 = j->job.incomplete_count;
 	TRY(put_by(f, "replay_class", &j->classes, f->class_count, f->classes, true, err));
 	TRY(put_by(f, "replay_host", &j->hosts, j->hosts.count, f->hosts, true, err));
 	TRY(put_by(f, "replay_dp", &j->dps, j->dps.count, f->dps, false, err));
@@ -531,7 +532,7 @@ enum status job_replay(struct tables *all, struct rank_edits *sets, size_t count
 	free(j.list);
 	ids_release(&j.classes);
 	ids_release(&j.peers);
-	ids_release(&j.meetings);
+	ids_release(&j.collectives);
 	ids_release(&j.steps);
 	ids_release(&j.hosts);
 	ids_release(&j.dps);

@@ -3,7 +3,6 @@
  * What a step would take if something were changed (DEFINITIONS.md 8, replay): the sets of edits of
  * --what-if, or without it those of `usual`, replayed in the same pass.
  */
-#include "analyze/engine/report.h"
 #include "analyze/report/replay/ops.h"
 #include "analyze/report/replay/points.h"
 #include "analyze/report/replay/tables.h"

@@ -5,7 +5,6 @@
 #include "analyze/report/report_list.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ROOFLINE_COLUMNS(X)                                                                        \

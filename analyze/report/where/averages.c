@@ -8,7 +8,6 @@
  */
 #include "analyze/report/where/where.h"
 
-#include "schemas/base/buf.h"
 #include "schemas/base/map.h"
 #include "schemas/base/vec.h"
 

@@ -3,9 +3,7 @@
 
 #include "analyze/findings/rule.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum status paths_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
 {

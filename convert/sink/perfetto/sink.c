@@ -11,9 +11,7 @@
 #include "convert/sink/perfetto/derive.h"
 #include "convert/sink/sink.h"
 #include "convert/stage/path_sums.h"
-#include "schemas/base/hash.h"
 #include "schemas/model/call.h"
-#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 

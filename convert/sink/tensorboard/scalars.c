@@ -12,7 +12,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 
 enum { FILE_BYTES = 256 << 20, TAG_BYTES = 512, ROWS_MOST = 1 << 20 };
 

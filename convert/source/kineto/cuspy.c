@@ -4,7 +4,6 @@
 #include "schemas/model/records.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WORD_BYTES = 24 };

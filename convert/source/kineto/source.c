@@ -6,8 +6,6 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/kineto/import.h"
-#include "convert/source/source.h"
-#include "convert/source/spooled.h"
 
 static int kineto_bid(const uint8_t *head, size_t len)
 {

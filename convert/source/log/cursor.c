@@ -2,7 +2,6 @@
 #include "convert/source/log/internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 enum {

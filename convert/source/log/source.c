@@ -16,7 +16,6 @@
 #include "schemas/base/sort.h"
 #include "schemas/log/ring.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,8 +8,6 @@
 #include "convert/source/perfetto/internal.h"
 #include "schemas/base/vec.h"
 
-#include <stdlib.h>
-
 enum {
 	REALTIME = 1,
 	BOOTTIME = 6,

@@ -13,7 +13,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Fields of TrackEvent. */
 enum {

@@ -3,7 +3,6 @@
 #include "convert/source/rocpd/internal.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* What each statement begins with: the number of the row, and what all events have. */
 #define HEAD(begin, end)                                                                           \

@@ -3,7 +3,6 @@
 
 #include "schemas/base/vec.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { STACK_BYTES = 1 << 14 };

@@ -19,7 +19,6 @@
 #include "schemas/base/vec.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
