@@ -29,16 +29,6 @@ struct walk {
 	struct idle_segment idle; /* not given yet; begin_ns == end_ns: none */
 };
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* ---- idle segments --------------------------------------------------------------------- */
 
 static bool is_launched(uint8_t cause)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - what cause.c (what threads do, gaps that wait) and cause/walk.c (one gap) share.
+ * internal.h - what cause.c (what threads do, gaps that wait) and gap.c (one gap) share.
  * Nobody else includes it.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * threads.h - what threads did lately, for gaps that end later.  Part of cause.c and
- * cause/walk.c; nobody else includes it.
+ * gap.c; nobody else includes it.
  *
  * Two kinds of lists, both in the order of begin, both pruned from the old end:
  *

@@ -2,6 +2,7 @@
 /* Rules about GPUs that are slower than they could be, by the table `health`. */
 #include "analyze/findings/rule.h"
 #include "analyze/report/health/health.h"
+#include "schemas/base/vec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -147,13 +148,6 @@ static bool slow_slot(const struct facts *f, struct finding *out)
 	return rule_saves(out, f->exposed_copy_ns * (1 - least));
 }
 
-static int compare_clocks(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static bool slow_gpu(const struct facts *f, struct finding *out)
 {
 	enum { GPUS = 4096 };
@@ -173,7 +167,7 @@ static bool slow_gpu(const struct facts *f, struct finding *out)
 			worst = row;
 	}
 	if (count > 1) {
-		qsort(clocks, count, sizeof(*clocks), compare_clocks);
+		qsort(clocks, count, sizeof(*clocks), compare_double);
 		middle = clocks[count / 2]; /* of two the faster one */
 	}
 	free(clocks);

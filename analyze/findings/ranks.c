@@ -5,6 +5,7 @@
 #include "analyze/report/comm/comm.h"
 #include "analyze/report/frontier/frontier.h"
 #include "analyze/report/shared.h"
+#include "schemas/base/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,6 @@
 struct wall {
 	uint64_t ns, step;
 };
-
-static int compare_walls(const void *pa, const void *pb)
-{
-	const struct wall *a = pa, *b = pb;
-
-	return (a->ns > b->ns) - (a->ns < b->ns);
-}
 
 /* Counted steps of the first rank, shortest first; NULL without memory. */
 static struct wall *walls_take(const struct facts *f, size_t *count)
@@ -43,7 +37,7 @@ static struct wall *walls_take(const struct facts *f, size_t *count)
 		walls[*count].ns = row[table_column(t, "wall_ns")].u64;
 		walls[(*count)++].step = row[table_column(t, "step")].u64;
 	}
-	qsort(walls, *count, sizeof(*walls), compare_walls);
+	SORT_BY(walls, *count, UP(struct wall, ns));
 	return walls;
 }
 

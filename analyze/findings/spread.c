@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that every rank calls equally often, and where they take longer (DEFINITIONS.md 7). */
 #include "analyze/findings/rule.h"
+#include "schemas/base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,14 +12,6 @@ struct of_rank {
 	size_t rank; /* row of `ranks` */
 	double calls, ns;
 };
-
-static int compare(const void *pa, const void *pb)
-{
-	const struct of_rank *a = pa, *b = pb;
-	int order = strcmp(a->name, b->name);
-
-	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
-}
 
 static bool same_rank(const union value *a, const union value *b)
 {
@@ -80,8 +73,7 @@ bool facts_spread(const struct facts *f, struct spread *out)
 
 	*out = (struct spread){ .names = 0 };
 	size_t count = all && sums && f->ranks > 1 && rows ? take(f, kernels, all) : 0;
-	if (count)
-		qsort(all, count, sizeof(*all), compare);
+	SORT_BY(all, count, UP(struct of_rank, name), UP(struct of_rank, rank));
 	for (size_t first = 0; first < count; first = end) {
 		for (end = first + 1; end < count && !strcmp(all[end].name, all[first].name); end++)
 			;

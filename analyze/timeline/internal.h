@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - what sweep.c (windows, host), sweep/gpu.c (running work) and sweep/host.c (what
- * the host did meanwhile) share.  Nobody else includes it.
+ * internal.h - what sweep.c (windows, host), gpu.c (running work) and host.c (what the host did
+ * meanwhile) share.  Nobody else includes it.
  */
 #pragma once
 
@@ -148,7 +148,7 @@ enum status gpu_advance(struct sweep *s, struct gpu *g, uint64_t until_ns, struc
 enum status gpu_close(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err);
 void gpu_free(struct gpu *g);
 
-/* sweep/host.c */
+/* host.c */
 void sums_add(struct phase_sums *into, const struct phase_sums *from);
 /* The phase intervals before `until_ns`; all GPU work that begins before that is known. */
 enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, struct error *err);

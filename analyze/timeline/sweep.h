@@ -24,6 +24,15 @@
 #include "convert/name/rules.h"
 #include "convert/stage/context/context.h"
 
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+static inline uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 enum busy { BUSY_COMPUTE = 1, BUSY_COMM = 2, BUSY_COPY = 4 };
 /* The class of a segment's owner: the first class of all work that runs. */
 static inline enum gpu_class owner_class(unsigned busy)

@@ -15,7 +15,7 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 enum {
-	PHASES_OWN = 128, /* a user's; ids of annotation rows (step.h) need the rest of a byte */
+	PHASES_OWN = 128, /* a user's; ids of annotation rows (context.h) need the rest of a byte */
 	RULES_MAX = 1024, /* of one table */
 	SPELT_OUT_MOST = 4096, /* bytes of one expression: about 30 MB of the C library */
 };

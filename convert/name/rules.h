@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 /* Phases that Tacho knows; their ids are the same in every run.  A user's own phases, and unmapped
- * annotations (step.h), come after. */
+ * annotations (context.h), come after. */
 /* clang-format off */
 #define PHASE_LIST(X)                                                                              \
 	X(OTHER, "other") X(VALIDATION, "validation") X(CHECKPOINT, "checkpoint") X(DATA, "data")  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A SQLite database of the tables and views of data_tables.h, so that sqlite3, DuckDB or pandas
- *answer questions of your own:
+ * can answer other questions:
  *
  *	SELECT name, count(*), sum(dur_ns) FROM timeline WHERE kind = 'kernel' GROUP BY name
  *	ORDER BY 3 DESC LIMIT 10;

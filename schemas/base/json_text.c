@@ -2,6 +2,7 @@
 #include "schemas/base/json_text.h"
 #include "schemas/base/utf8.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,11 +112,6 @@ static bool take_word(struct scan *s, const char *word)
 	return true;
 }
 
-static bool is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 /* Takes what follows a backslash. */
 static bool take_escape(struct scan *s)
 {
@@ -126,7 +122,7 @@ static bool take_escape(struct scan *s)
 	if (s->end - s->at < 4)
 		return false;
 	for (unsigned i = 0; i < 4; i++)
-		if (!is_hex(*s->at++))
+		if (!isxdigit((unsigned char)*s->at++))
 			return false;
 	return true;
 }

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #define SECOND_NS 1000000000ULL
-#define DAY_S     86400ULL
 
 enum { QUOTE_MAX = 60, PLACES_MAX = 19 };
 
@@ -186,27 +185,10 @@ enum status unit_parse_share(const char *text, size_t len, double *share, struct
 	return ST_OK;
 }
 
-/* Days from 1970-01-01 in the Gregorian calendar; years are counted from March, leap day last. */
-static uint64_t days_before(unsigned year, unsigned month, unsigned day)
-{
-	unsigned y = month > 2 ? year : year - 1;
-	unsigned m = month > 2 ? month - 3 : month + 9;
-
-	return 365ULL * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
-}
-
-static unsigned month_days(unsigned year, unsigned month)
-{
-	static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-	return days[month - 1] + (month == 2 && leap);
-}
-
 enum field { YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, FIELDS };
 
 /* "YYYY-MM-DDTHH:MM:SS"; the layout's digits are field numbers. */
-static bool instant_fields(const char *text, size_t len, unsigned f[FIELDS])
+static bool instant_fields(const char *text, size_t len, int f[FIELDS])
 {
 	static const char layout[] = "0000-11-22T33:44:55";
 
@@ -221,7 +203,7 @@ static bool instant_fields(const char *text, size_t len, unsigned f[FIELDS])
 		}
 		if (!is_digit(text[i]))
 			return false;
-		f[layout[i] - '0'] = f[layout[i] - '0'] * 10 + (unsigned)(text[i] - '0');
+		f[layout[i] - '0'] = f[layout[i] - '0'] * 10 + text[i] - '0';
 	}
 	return true;
 }
@@ -244,20 +226,26 @@ static bool instant_fraction(const char *text, size_t len, uint64_t *ns)
 
 enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struct error *err)
 {
-	unsigned f[FIELDS];
-	uint64_t fraction;
+	uint64_t fraction, s;
+	int f[FIELDS];
 
 	if (len > 30 || !instant_fields(text, len, f) ||
 	    !instant_fraction(text + 19, len - 19, &fraction))
 		return refuse(text, len, err, "not a time like 2026-11-20T12:00:00Z");
-	if (f[MONTH] < 1 || f[MONTH] > 12 || f[DAY] < 1 || f[DAY] > month_days(f[YEAR], f[MONTH]) ||
-	    f[HOUR] > 23 || f[MINUTE] > 59 || f[SECOND] > 59)
+	struct tm tm = { .tm_year = f[YEAR] - 1900,
+			 .tm_mon = f[MONTH] - 1,
+			 .tm_mday = f[DAY],
+			 .tm_hour = f[HOUR],
+			 .tm_min = f[MINUTE],
+			 .tm_sec = f[SECOND] };
+	time_t seconds = timegm(&tm); /* moves what is out of range into the next unit */
+	if (tm.tm_mon != f[MONTH] - 1 || tm.tm_mday != f[DAY] || tm.tm_hour != f[HOUR] ||
+	    tm.tm_min != f[MINUTE] || tm.tm_sec != f[SECOND])
 		return refuse(text, len, err, "no such day or time of day");
 	if (f[YEAR] < 1970 || f[YEAR] > 2554)
 		return refuse(text, len, err, "the year must be from 1970 to 2554");
-	uint64_t s = days_before(f[YEAR], f[MONTH], f[DAY]) * DAY_S + f[HOUR] * 3600 +
-		     f[MINUTE] * 60 + f[SECOND];
-	if (__builtin_mul_overflow(s, SECOND_NS, &s) || __builtin_add_overflow(s, fraction, &s))
+	if (__builtin_mul_overflow((uint64_t)seconds, SECOND_NS, &s) ||
+	    __builtin_add_overflow(s, fraction, &s))
 		return refuse(text, len, err, "too late");
 	*ns = s;
 	return ST_OK;

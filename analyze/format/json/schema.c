@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON Schema of what format_json.c writes, made from the same tables: schemas/report.schema.json
+ * JSON Schema of what json.c writes, made from the same tables: schemas/report.schema.json
  * is this output, and a test holds both against each other.
  */
 #include "analyze/report/hta/hta.h"

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - what report_critical.c (what comes, and the rows) and report_critical_walk.c
- * (one step, walked back from its end) share.  Nobody else includes it.
+ * internal.h - what critical.c (events and rows) and path.c (the path of one step, from its end
+ * to its begin) share.  Nobody else includes it.
  */
 #pragma once
 
 #include "analyze/engine/report.h"
-
-static inline uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-static inline uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 struct work_node { /* GPU work, in the order of owners (DEFINITIONS.md 2), of equals the shorter */
 	uint64_t begin_ns, end_ns, launch_begin_ns, correlation, stream, arrival;

@@ -15,17 +15,6 @@ static int compare(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-static int compare_work(const void *pa, const void *pb)
-{
-	const struct work_node *a = pa, *b = pb;
-	int order = compare(a->begin_ns, b->begin_ns);
-
-	order = order ? order : compare(a->stream, b->stream);
-	order = order ? order : compare(a->correlation, b->correlation);
-	order = order ? order : compare(a->end_ns, b->end_ns);
-	return order ? order : compare(a->arrival, b->arrival);
-}
-
 /* By the end of the work, then its order; those that waited for nothing last. */
 static int compare_waits(const void *pa, const void *pb, void *self)
 {
@@ -70,8 +59,9 @@ static int compare_ends(const void *pa, const void *pb, void *self)
 
 void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks)
 {
-	if (g->work_count)
-		qsort(g->work, g->work_count, sizeof(*g->work), compare_work);
+	SORT_BY(g->work, g->work_count, UP(struct work_node, begin_ns),
+		UP(struct work_node, stream), UP(struct work_node, correlation),
+		UP(struct work_node, end_ns), UP(struct work_node, arrival));
 	SORT_BY(g->stream_waits, g->stream_count, UP(struct stream_wait, track),
 		UP(struct stream_wait, at_ns));
 	SORT_BY(g->intervals, g->interval_count, UP(struct phase_interval, process),

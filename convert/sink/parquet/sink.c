@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A folder of Parquet files, one for each table of data_tables.h, for DuckDB, pandas, Polars,
- *Spark:
+ * A folder of Parquet files, one for each table of data_tables.h, for DuckDB, pandas or Spark:
  *
  *	SELECT n.text, count(*), sum(e.dur_ns) FROM 'events.parquet' e
  *	JOIN 'names.parquet' n ON n.id = e.name WHERE e.kind = 'kernel' GROUP BY 1;
  *
  * Files of the folder are written one after the other.  Rows of events come mixed with those of
- *steps and phases, which wait in scratch files as finished bytes.
+ * steps and phases, which wait in scratch files as finished bytes.
  */
 #include "convert/output/output.h"
 #include "convert/sink/parquet/internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perfetto's protobuf: slices on the rows of perfetto/rows.h, arrows from calls to their work,
+ * Perfetto's protobuf: slices on the rows of rows.c, arrows from calls to their work,
  * counters, instants; and rows that are derived: steps, phases, what each GPU did.
  *
  * One timeline of all ranks, or a file for each process: these may be put behind each other, gzip

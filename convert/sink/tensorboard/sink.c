@@ -5,13 +5,12 @@
  *
  *	<worker>.<ns>.pt.trace.json.gz
  *	plugins/profile/<run>/<host>.xplane.pb
- *	events.out.tfevents...          what the program counted itself, of several ranks in r0/,
- *r1/ ...
+ *	events.out.tfevents...          the program's own counters; of several ranks in r0/, r1/
  *
  * The run is named after the time of the first process's first event, as XProf's own runs are.  All
  * files of one call are of one run and count their times from one second, so that steps of several
  * hosts lie beside each other; a process that began before it counts from its own begin.  Other
- *scalars and the text card are a report: analyze/format/tfevents/tfevents.c.
+ * scalars and the text card are a report: analyze/format/tfevents/tfevents.c.
  */
 #include "convert/output/output.h"
 #include "convert/sink/tensorboard/internal.h"
