@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches (DEFINITIONS.md 6): what the call costs, how long the work waits in the queue, how long
- * it runs; and per GPU, how long its queue is and how often it has nothing to do when a launch
- * begins.
+ * Launches (DEFINITIONS.md 6): time in the call, in the queue and on the GPU; and per GPU the
+ * length of its queue and how often it is idle when a launch begins.
  *
- * The queue's greatest length is exact: launches stand in a ring in the order of their begins, a
- * launch that waits until e counts one at each of those from its own to the last before e, and a
- * begin that leaves the ring is final.
+ * The greatest length of a queue is exact.  Begins of launches are in a ring; a launch whose work
+ * begins at e counts at each begin from its own to the last before e.  A begin that leaves the ring
+ * is final.
  */
 #include "analyze/engine/report.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory (DEFINITIONS.md 8): peak and its owners, least and most of each step, growth.
- *
- * A process has an amount for each device and place it was seen at: what a framework's allocator
- * gave out, what CUDA gave out, what was sampled.  Which is which says `what`.
+ * Memory (DEFINITIONS.md 8): peak and its owners, least and most of each step, growth.  A process
+ * has a level for each device and source of figures (`what`): the framework's allocator, CUDA,
+ * samples.
  */
 #include "analyze/report/gauge.h"
 #include "analyze/report/shared.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the step thread did (DEFINITIONS.md 4), beside the GPU time that it launched (5).
- *
- * Figures are of complete steps; which those are, and which gaps between two marks belong to
- * them, is known at the end only.  So what falls into steps is kept apart by what its mark says,
- * and what falls into gaps in a list.
+ * What the step thread did (DEFINITIONS.md 4), and the GPU time that it launched (5).  Figures are
+ * of complete steps.  Only the end decides which those are and which time between marks belongs to
+ * them, so that time is kept in a list apart.
  */
 #include "analyze/report/shared.h"
 #include "analyze/report/cells.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slow steps against the median one (DEFINITIONS.md 3): which phase, which cause of idle time and
- * which kernel grew.
+ * Slow steps compared with the median one (DEFINITIONS.md 3): which phase, cause of idle time and
+ * kernel grew.
  *
- * For each step the time of every phase, cause and kernel is kept, what falls between two marks
- * apart, for whether that belongs to the step before is decided at the end.  In a long run only the
- * longest steps so far, those about the median and the latest keep theirs.  Where even these are
- * too many, kernels of later steps are left out, and the rows say so.
+ * Each step keeps its time by phase, cause and kernel; time between two marks is apart, because
+ * only the end decides to which step it belongs.  In a long run only the longest steps, those about
+ * the median and the latest keep theirs.  If these are too many, the rows say that kernels were
+ * left out.
  */
 #include "analyze/engine/report.h"
 

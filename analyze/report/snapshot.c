@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory snapshots of PyTorch (DEFINITIONS.md 8): what segments hold at the end and how much of
- * them nobody can use, what waited for another stream, and why an allocation failed.
+ * PyTorch memory snapshots (DEFINITIONS.md 8): unusable memory in segments, memory that waited for
+ * another stream, and why an allocation failed.
  *
- * Who holds the memory, and whether it grows, is in the report of memory.  The segments are known
- * at the end only; what they were when an allocation failed follows by undoing, last first, what
- * the allocator has done with CUDA since.
+ * Segments are known only at the end.  Their state at a failed allocation follows by undoing the
+ * allocator's later CUDA operations.  Owners and growth of memory are in the report `memory`.
  */
 #include "analyze/engine/number.h"
 #include "analyze/engine/report.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps (DEFINITIONS.md 3) and, by the clock, what each GPU did in them.
- *
- * Which gaps between marks join the step before is known at the end: what falls into a step's
- * mark and what falls into the gap after it are kept apart until then.
+ * Steps (DEFINITIONS.md 3) and what each GPU did in them, by wall time.  Only the end decides which
+ * time between marks belongs to the step before, so it is kept apart until then.
  */
 #include "analyze/report/sparkline.h"
 #include "analyze/report/report_list.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded stacks, which every flame-graph viewer reads: "frame;frame;frame 1234", one line for each
- * path, in ns.  GPU time by the path of its launch, with the work as the last frame; of an input
- * without GPU work the own time of the ranges of host threads.  Lines are in the order of their
- * text.
+ * Folded stacks for flame-graph viewers: "frame;frame;frame 1234", one line for each path, in ns,
+ * sorted by text.  GPU time by the path of its launch, with the work as the last frame; without GPU
+ * work, the self time of host ranges.
  */
 #include "convert/sink/sink.h"
 #include "convert/stage/path_sums.h"

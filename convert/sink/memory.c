@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_profile.json: for each step what each device had in use, and the most it ever had.
+ * memory_profile.json: memory in use and its peak, per step and device.
  *
  *	[{"step": 0, "memory": {"cuda:0": {"bytes_in_use": 10, "peak_bytes_in_use": 20}}}, ...]
  *
- * Samples are counters named bytes_in_use and peak_bytes_in_use, and what an allocator said it had
- * given out in all when it gave or took memory ("Total Allocated" of Kineto).  The device is that
- * of the track, cuda:N.  The host is no device: where there is nothing else, entries are empty, as
- * those of a callback that asks JAX's devices for their statistics.
- *
- * A step has an entry when there is a sample in it, that is between the begin of its mark and the
- * begin of the next; a device is in it when one of these samples is its own.  The value is the
- * last sample, the peak the maximum of all samples so far, those before the first step included.
- * A number that comes again has an entry each time; where marks are cut out (--kinds), steps of one
- * number that follow each other have one.
- * Samples before the first step are in no entry, unless there are no others: then, as where there
- * are no step marks at all, they are step 0.
+ * Samples are the counters bytes_in_use and peak_bytes_in_use, and the allocator's total ("Total
+ * Allocated" of Kineto).  The host is not a device.  A step lasts from its mark to the next one and
+ * has an entry if a sample is in it; the value is the last sample, the peak is that of all samples
+ * so far.  Steps of one number that follow each other share an entry (marks may be cut out).
+ * Samples before the first step are step 0 if there are no others.
  */
 #include "convert/sink/sink.h"
 #include "schemas/model/args.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A memory snapshot of PyTorch, for its page (pytorch.org/memory_viz) and torch.cuda._memory_viz:
- * the entries between --from and --to, and the segments and blocks as they were at --to, because
- * both readers go backwards from there.  What was before and comes after decides what is there
- * then, so this sink cuts by itself (sink_type.cuts).
+ * A PyTorch memory snapshot for pytorch.org/memory_viz and torch.cuda._memory_viz: the entries
+ * between --from and --to, and the segments and blocks at --to, from which both readers go
+ * backwards.  They depend on what was before and after, so this sink cuts by itself
+ * (sink_type.cuts).
  *
- * It is a pickle of protocol 2 with the opcodes of PyTorch's C++ writer.  Keys and stacks are named
- * by their number, so an entry has some 70 bytes.  Entries wait in memory: readers want a list for
- * each device, and events of all devices come in order of time.
+ * It is a pickle of protocol 2 with the opcodes of PyTorch's C++ writer.  Keys and stacks are
+ * numbers, so an entry has about 70 bytes.  Entries wait in memory, because readers want a list per
+ * device.
  */
 #include "convert/output/output.h"
 #include "convert/sink/sink.h"

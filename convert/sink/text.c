@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line for each event, for people and for grep: time since the first event and duration, both
- * in ms to the nanosecond, kind, track, name, arguments.  Before them, behind '#', what the input
- * is: processes, devices, tracks, windows, losses; losses of the run itself follow at the end.
- * Columns are two or more blanks apart; control characters in names are escaped, so that a line is
- * an event.
+ * One line for each event, for people and grep: time since the first event and duration in ms,
+ * kind, track, name, arguments.  Lines that begin with '#' describe the input before them
+ * (processes, devices, tracks, windows) and its losses at the end.  Columns are at least two blanks
+ * apart, and control characters in names are escaped.
  */
 #include "convert/sink/columns.h"
 #include "convert/sink/sink.h"

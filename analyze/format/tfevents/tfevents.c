@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorBoard's event files, in a folder: one run for each rank, the summary as a text card in the
- * first.  A single rank is the folder's own run; several are r0, r1 ... below it.
+ * TensorBoard's event files: one run for each rank (r0, r1 ...; a single rank is the folder's own
+ * run), and the summary as a text card in the first.
  *
  *	step/time_s                       each step: its wall time
- *	gpuN/compute_share ...            each step: of its wall time, by the clock; the four add
- *	                                  to 1; gpu0 is the first GPU of the rank, whatever its
- *	                                  number, so that ranks lie over each other in a chart
+ *	gpuN/compute_share ...            each step: shares of its wall time, which add to 1; gpu0
+ *	                                  is the rank's first GPU, so that charts of ranks overlay
  *	memory/gpuN_WHAT_bytes            each step: the most in use (report `memory`)
- *	profiling/PHASE_avg_time, _total_time, _count    at the last step, seconds; so have ranges
- *	                                                 whose names are no phase's
- *	phases/PHASE_share                at the last step: of the wall of counted steps
+ *	profiling/PHASE_avg_time, _total_time, _count    at the last step, in seconds; also ranges
+ *	                                                 that are no phase
+ *	phases/PHASE_share                at the last step: of the wall time of counted steps
  *
- * A step without a figure has no point in its chart.  TensorBoard forgets all points from a
- * number on when that comes again: of a number that did, as of a second epoch, the second step is
- * shown as 10, 100, 1000 ... more, by the least power of ten that no number reaches.
+ * TensorBoard drops all points from a number on when that number comes again.  So the second step 7
+ * of a run is shown as 17, 107, 1007 ..., by the least power of ten that no number reaches.
  */
 #include "analyze/format/format.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collectives by communicator, operation, type and size (DEFINITIONS.md 7): time, bandwidth,
- * exposed, hidden, waiting.  The fold knows one rank; what they waited is found over all.
- *
- * Exposed time of a collective is the exposed communication that it owns, so that all together
- * are exposed_comm_ns; hidden is the rest of its time.
+ * exposed, hidden, waiting.  Exposed is the communication time that a collective owns, so the sum
+ * is exposed_comm_ns; hidden is the rest.  The accumulator knows one rank; waiting needs all.
  */
 #include "analyze/report/comm/comm.h"
 

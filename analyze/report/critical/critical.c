@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The critical path (DEFINITIONS.md 8) of the median and of the slowest step: what, if it were
- * shorter, would have made the step shorter.
+ * The critical path (DEFINITIONS.md 8) of the median and the slowest step: what would have made the
+ * step shorter if it had been shorter.
  *
- * Which steps these are is decided at the end, so each step is walked when it is over and the sums
- * of its path are kept; work and waits before it are forgotten.  A step that passes the ceiling is
- * refused in words, the others are not.
+ * Only the end decides which steps these are, so the path of each step is summed when it is over,
+ * and earlier work and waits are dropped.  A step beyond the memory ceiling is reported as too
+ * long.
  */
 #include "analyze/report/critical/internal.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a GPU did between the end of one collective and that of the next: the segments of the sweep
- * and the idle segments of its gaps, which tile it, by phase and by class or cause.
+ * What a GPU did from the end of one collective to that of the next: segments of the sweep, and
+ * idle segments, by phase and by class or cause.
  *
- * Collectives are numbered by their begin, as report_comm does; where the next ends before one
- * that began sooner, nothing lies between the two.  A single GPU has no
- * collective to match, so nothing is kept.
+ * Collectives are numbered by their begin, as in the report `comm`.  If the next one ends first,
+ * nothing lies between them.  Nothing is kept of a single GPU, which has no collective to match.
  */
 #include "analyze/report/frontier/frontier.h"
 #include "analyze/report/cells.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who hung (DEFINITIONS.md 7): of each process group the first collective that some rank has not
- * completed, which ranks wait in it, which never asked for it, and which left no dump.
+ * Hangs (DEFINITIONS.md 7): in each process group the first collective that some rank has not
+ * completed, the ranks that wait in it, those that never called it, and those without a dump.
  *
- * It reads what PyTorch's Flight Recorder kept.  Ranks are matched by process group and number, so
- * neither clocks nor whole rings are needed, and a rank without a dump is named from the group's
- * list of members.
+ * Dumps of PyTorch's Flight Recorder are matched by process group and sequence number, so neither
+ * clocks nor complete rings are needed.  The group's list of members names ranks without a dump.
  */
 #include "analyze/report/hang/internal.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of the framework (DEFINITIONS.md 8): host time, and the GPU work that their calls
- * launched, by name and by name with shapes.
+ * Operators of the framework (DEFINITIONS.md 8): host time, and the GPU work that they launched, by
+ * name and by name with shapes.
  *
- * GPU work comes after the call that launched it, often after the operator has ended.  So the calls
- * of operators of each thread are kept for a while, in the order of their begins, each with the one
- * that it lies in; the operator of a launch is the innermost that is open when the launch begins.
+ * GPU work comes after its launch, often after the operator has ended.  So recent operators of each
+ * thread are kept in the order of their begins, each with the one around it.  A launch belongs to
+ * the innermost operator that is open when it begins.
  */
 #include "analyze/report/operators/operators.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Annotations, phases and NVTX ranges projected to GPUs (DEFINITIONS.md 8): of each range the time
- * from the begin of the first GPU work that was launched in it to the end of the last.
- *
- * GPU work comes after its launch, often after the range has ended.  So the ranges of each thread
- * are kept for a while, in the order of their begins, each with the one that it lies in.
+ * Annotations, phases and NVTX ranges projected to GPUs (DEFINITIONS.md 8): the time from the first
+ * begin to the last end of the GPU work launched in a range.  That work often comes after the range
+ * has ended, so recent ranges of each thread are kept, each with the one around it.
  */
 #include "analyze/engine/report.h"
 #include "schemas/base/sort.h"

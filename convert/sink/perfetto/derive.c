@@ -48,12 +48,11 @@ static const struct perfetto_row reserved_rows[] = { { .form = FORM_COUNTER,
 						       .unit = "bytes" } };
 
 /*
- * How much work waits for a GPU: a call counts from its begin until the first of its work begins.
+ * How much work waits for a GPU: a call counts from its begin until its first work begins.
  *
- * Whether a call has any work is clear only when that begins, so calls wait in a ring until then,
- * at most CALLS of them; a call that is pushed out counts for nothing.  Begins of work wait beside,
- * and both are counted in the order of their times.  The stage `context` could give all
- * work its call, but not this order, and joining all work to its call costs more than this does.
+ * Only that begin shows that a call has work, so up to CALLS calls wait in a ring; one that is
+ * pushed out does not count.  Begins of work wait too, and both are counted in order of time.  The
+ * stage `context` knows the call of all work, but not this order, and costs more.
  */
 struct queued {
 	uint64_t correlation, at_ns;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perfetto's protobuf: slices on the rows of rows.c, arrows from calls to their work,
- * counters, instants; and rows that are derived: steps, phases, what each GPU did.
+ * Perfetto's protobuf: slices on the rows of rows.c, arrows from calls to their work, counters,
+ * instants, and derived rows: steps, phases, GPU time.
  *
- * One timeline of all ranks, or a file for each process: these may be put behind each other, gzip
- * or not, and are one timeline then.  A slice is two packets, a begin and an end, one behind the
- * other: readers sort, and ends close the innermost slice of their track, so that this order is
- * good wherever the intervals of a subtrack are within each other.
+ * Files of several processes may be concatenated, packed by gzip or not, to one timeline.  A slice
+ * is a begin packet directly followed by its end packet.  Readers sort them, and an end closes the
+ * innermost slice of its track, because the intervals of a subtrack are nested or disjoint.
  */
 #include "convert/sink/perfetto/derive.h"
 #include "convert/sink/sink.h"

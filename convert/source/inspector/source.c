@@ -3,10 +3,9 @@
  * Files of NCCL's and RCCL's inspector plugin: one JSON object a line for each collective that a
  * communicator of one process completed (inspector_json.cc, output format 4).
  *
- * A collective becomes a kernel with the arguments that PyTorch gives one, so it is matched by
- * communicator and sequence number, which needs no clock.  Where the file is verbose its times are
- * those of the kernel; else only its length is known and about when it was written, and the
- * collectives of a communicator are laid one after the other.
+ * A collective becomes a kernel with PyTorch's arguments, so it is matched by communicator and
+ * sequence number, without clocks.  Verbose files have the times of the kernel.  Others have only
+ * its length and roughly when it was written, so collectives of a communicator follow each other.
  */
 #include "convert/input/input.h"
 #include "convert/source/import.h"

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log: block headers are walked once, tables are loaded on the way, then blocks of events are
- * opened in the order of their first begin and merged.  LOG.md defines the bytes.  The ring of a
- * flight recorder is read as the log that would be saved from it.
- *
- * Memory is the tables, 64 bytes for each block of events, a cursor for each block that is open at
- * one time, which are about as many as there are layouts, and a batch.
+ * The log (LOG.md): block headers are read once with the tables, then blocks of events are opened
+ * in the order of their first begin and merged.  The ring of a flight recorder is read as the log
+ * that would be saved from it.  Memory is the tables, 64 bytes for each block of events, a cursor
+ * for each open block (about one for each layout), and a batch.
  */
 #include "convert/stage/filter/filter.h"
 #include "convert/name/name.h"

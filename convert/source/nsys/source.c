@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nsight Systems' SQLite export (nsys export --type sqlite): kernels, copies, calls, NVTX ranges,
- * memory, waits of all its processes.  Tables are in no common order, so they are read once, one
- * after the other, through a spool; the database is closed before the first event is given.
- *
- * A database that is damaged in the middle gives what could be read of each table, and then the
- * fault.
+ * memory and waits of all processes.  Tables have no common order, so each is read once through a
+ * spool, and the database is closed before the first event is delivered.  A damaged database gives
+ * what could be read of each table, and then the fault.
  */
 #include "convert/input/input.h"
 #include "convert/source/nsys/internal.h"

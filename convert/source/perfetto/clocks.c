@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times of a trace are those of the clock since boot.  A snapshot reads several clocks at one
- * instant, so each reading says how far its clock is from that one from there on.  In the end all
- * are moved to the epoch, by the first snapshot that knows it: one that was set anew in between
- * would tear ranges apart.
+ * Times of a trace are in the clock since boot.  A snapshot reads several clocks at one instant and
+ * gives the distance of each from then on.  At the end all times move to the epoch by the first
+ * snapshot that knows it, because one that was set again in between would tear ranges apart.
  */
 #include "convert/source/perfetto/internal.h"
 #include "schemas/base/vec.h"

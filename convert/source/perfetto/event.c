@@ -2,10 +2,9 @@
 /*
  * Slices, instants, samples.
  *
- * Ends close the innermost slice of their track.  Files need not be in order of time, but nearly
- * all are so track by track, or have each end behind its begin, as ours: then a stack for each
- * track is enough.  Where a begin or an end stands before what is open on its track, that track's
- * begins and ends go through a spool of pairs from there on.
+ * An end closes the innermost slice of its track.  Most files are in order of time on each track,
+ * or have each end behind its begin as ours do, so a stack for each track is enough.  If a track is
+ * not, its begins and ends go through a spool of pairs from there on.
  */
 #include "convert/source/perfetto/event_fast.h"
 

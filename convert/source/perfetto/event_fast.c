@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets that are like an earlier one but for their numbers.  An end has nothing but its track.  A
- * begin that becomes an event is kept as a template: the bytes of its annotations, and where the
- * number of each went.  The next begin of the same name, track and bytes is that event with its own
- * numbers, and no name, schema or track of it is looked up.
+ * Packets that equal an earlier one except for numbers.  A begin that becomes an event is kept as a
+ * template: the bytes of its annotations, and where their numbers went.  The next begin of the same
+ * name, track and bytes becomes that event with its own numbers, without lookups.
  */
 #include "convert/source/perfetto/event_fast.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of GPUs as Perfetto has messages for it: stages, each with its queue, and counters.
- *
- * Cuspy writes all that a GPU did so.  Its lanes are not the streams, which stand among the extra
- * data: numbers as texts, under the words of Kineto or close to them.
+ * GPU work in Perfetto's own messages: stages, each with its queue, and counters.  Cuspy writes all
+ * GPU work so.  Its queues are not the streams; these are in the extra data, as texts under the
+ * words of Kineto or similar ones.
  */
 #include "convert/source/perfetto/internal.h"
 

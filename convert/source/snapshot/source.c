@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory snapshots of PyTorch (torch.cuda.memory._snapshot(), memory_snapshot.cpp): what each block
- * of the caching allocator holds at the end, and a ring of what it did before.
+ * PyTorch's memory snapshots (torch.cuda.memory._snapshot(), memory_snapshot.cpp): the blocks of
+ * the caching allocator at the end, and a ring of its earlier operations.
  *
- * The ring has no begin: what was there when it begins follows from its end.  A block that is in
- * use at the end and was not allocated in the ring was there all the time, and so was one that the
- * ring frees without having allocated it; both become allocations that began earlier.  Totals are
- * sums from there, so at the end they are those of the blocks.
+ * The state before the ring follows from the end.  A block that is in use at the end or freed in
+ * the ring, but not allocated in it, becomes an allocation that began earlier.
  *
- * An allocation is an event of the allocator's track with the size that was asked for, and it ends
- * when its memory can be used again (free_completed).  Where that is later than when the program
- * gave it up, a mark free_requested says when that was: another stream still used it.  What the
- * allocator did with CUDA, and each segment as it is at the end, are marks of a track beside it.
+ * An allocation is an event of the allocator's track that lasts until its memory can be used again
+ * (free_completed).  If the program freed it earlier, because another stream still used it, a mark
+ * free_requested says when.  CUDA operations and the segments at the end are marks on a second
+ * track.
  */
 #include "convert/source/snapshot/internal.h"
 

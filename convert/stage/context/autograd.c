@@ -2,14 +2,12 @@
 /*
  * autograd.c - which forward operator a backward operator belongs to.
  *
- * Autograd numbers its nodes per thread.  A forward operator has the number that the next node of
- * its thread will get, so several operators may have one number, and the last of them to start made
- * the node.  A backward operator has the number of its node and autograd's own number of the thread
- * that ran the forward.  Its path continues below that forward operator's, behind the mark
- * PATH_BACKWARD.
- *
- * Forward operators inside a backward one are what activation checkpointing runs again, unless the
- * backward itself is recorded to be differentiated.
+ * Autograd numbers its nodes per thread.  A forward operator has the number of the next node of its
+ * thread, so several may share one; the last of them made the node.  A backward operator has the
+ * number of its node and that of the forward thread.  Its path continues below the forward
+ * operator, behind the mark PATH_BACKWARD.  Forward operators inside a backward one are
+ * recomputation of activation checkpointing, unless the backward itself is recorded to be
+ * differentiated.
  */
 #include "convert/stage/context/internal.h"
 
@@ -129,10 +127,10 @@ static bool is_in_node(const struct host *h, uint32_t path, bool in_checkpoint)
 }
 
 /*
- * An operator inside of a backward one.  It has a number of its own when it is recorded to be
- * differentiated: when checkpointing runs it again, or in all of a backward that is itself to be
- * differentiated.  In the latter no node has operators without number, but for those that make
- * tensors of nothing.  Where Python's functions are known, those of checkpointing tell.
+ * Whether an operator inside a backward one is recomputation.  An operator has a sequence number if
+ * it is recorded to be differentiated.  That holds for recomputation, and for all of a backward
+ * that is itself differentiated, in which only operators that create tensors have none.  If Python
+ * frames are known, those of checkpointing decide.
  */
 static void enter_inner(struct host *h, const struct host_process *p, struct host_thread *t,
 			struct event *e)

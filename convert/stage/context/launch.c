@@ -2,14 +2,13 @@
 /*
  * launch.c - the recent calls of each process, and the GPU work that they launched.
  *
- * Calls begin before what they launch, so one pass with a ring of recent calls per process is
- * enough.  Slots are filled in chunks: the newest chunks are kept as they are, older ones are
- * packed to some ten bytes a call, and unpacked again if their work comes after all.  The ids of
- * calls are not packed, so that a lookup unpacks only the chunk that has the call.
+ * Calls begin before their work, so one pass with a ring of recent calls per process is enough.
+ * The newest chunks of the ring are plain, older ones are packed to some ten bytes a call.  Ids of
+ * calls are not packed, so a lookup unpacks only the chunk that has the call.
  *
- * Many events may share one call (CUDA graphs).  When a runtime call and the driver call inside it
- * have the same correlation, the outer one is the launch.  When a correlation comes again in a
- * later call, it is that call's from then on.
+ * Many events may share one call (CUDA graphs).  If a runtime call and the driver call inside it
+ * have the same correlation, the outer one is the launch.  A correlation that comes again belongs
+ * to the later call from then on.
  */
 #include "convert/stage/context/internal.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scope.c - the path of GPU work that says itself what it is of: XLA's kernels.
+ * scope.c - the path of GPU work that names its own scope: XLA's kernels.
  *
- * XLA compiles a whole step, so what was open when the program was launched is the same for all of
- * its kernels.  Each has the name that JAX gave to its operation instead: the functions and named
- * scopes around it with slashes between, behind them the operation.  Transformations stand around a
- * scope, as in "transpose(jvp(Dense_0))", which is the backward of Dense_0.  Their names go, so
- * that forward and backward have one path, and the marks PATH_BACKWARD and PATH_RECOMPUTE take
- * their place.
+ * XLA compiles a whole step, so the ranges that are open at its launch are the same for all
+ * kernels.  Each kernel instead has JAX's name of its operation: functions and named scopes,
+ * separated by slashes.  Transformations wrap a scope, such as "transpose(jvp(Dense_0))", the
+ * backward of Dense_0.  The marks PATH_BACKWARD and PATH_RECOMPUTE replace them, so forward and
+ * backward share a path.
  */
 #include "convert/stage/context/internal.h"
 
