@@ -229,6 +229,39 @@ bool cost_convolution_input(const struct operands *i, const struct model_rule *r
 	return true;
 }
 
+/* Windows of the input, of which each makes a result: a: over how many dimensions; b: place of
+ * ceil_mode, before which max_pool has the dilation; c: bytes of an index beside each result. */
+bool cost_pool(const struct operands *i, const struct model_rule *r, struct model_cost *out)
+{
+	const struct operand *x = operand_at(i, 0);
+	struct window_sizes s = { 0 };
+	double kernel[WORDS_MAX], window = 1, results = x->count;
+	size_t n = (size_t)r->a;
+
+	if (!has_rank(x, n + 1, DIMS_MAX) || !list_spread(i, 1, n, kernel) ||
+	    !list_spread(i, 3, n, s.padding))
+		return false;
+	bool strides = list_spread(i, 2, n, s.stride), is_ceil = operand_flag(i, r->b, false);
+	bool dilates = r->b == 5 && list_spread(i, 4, n, s.dilation);
+	for (size_t d = 0; d < n; d++) {
+		double size = x->dims[x->rank - n + d], pad = s.padding[d];
+		double stride = strides ? s.stride[d] : kernel[d];
+		double reach = (dilates ? s.dilation[d] : 1) * (kernel[d] - 1) + 1;
+		double last = (size + 2 * pad - reach) / stride;
+
+		if (!(stride >= 1 && kernel[d] >= 1 && size >= 1 && last >= 0))
+			return false;
+		/* the last window begins inside the input or the padding before it */
+		last = is_ceil ? ceil(last) : floor(last);
+		last -= is_ceil && last * stride >= size + pad ? 1 : 0;
+		results = results / size * (last + 1);
+		window *= kernel[d];
+	}
+	out->flops = results * window;
+	out->bytes = operand_bytes(i, 0) + results * (x->size + r->c);
+	return true;
+}
+
 /* ---- attention -------------------------------------------------------------------------- */
 
 struct heads {

@@ -60,6 +60,33 @@ bool cost_each(const struct operands *i, const struct model_rule *r, struct mode
 	return !isnan(results);
 }
 
+/* A result as large as input a, of the first input's type: b: operations of an element; c: the
+ * inputs that are read, as bits.  HALVES: it is half as large; UPDATES: it is read before. */
+bool cost_sized(const struct operands *i, const struct model_rule *r, struct model_cost *out)
+{
+	double n = operand_at(i, r->a)->count / (r->flags & HALVES ? 2 : 1);
+
+	out->flops = r->b * n;
+	out->bytes = r->flags & WRITES_NOTHING ? 0 : n * operand_at(i, 0)->size;
+	out->bytes *= r->flags & UPDATES ? 2 : 1;
+	for (int at = 0; r->c >> at; at++)
+		out->bytes += r->c >> at & 1 ? operand_bytes(i, at) : 0;
+	return operand_is_tensor(i, r->a);
+}
+
+/* Sums of rows of a table (0), by their numbers (1) and the begins of the sums among these (2). */
+bool cost_bag(const struct operands *i, const struct model_rule *r, struct model_cost *out)
+{
+	const struct operand *x = operand_at(i, 0), *rows = operand_at(i, 1);
+	double width = x->dims[1];
+
+	(void)r;
+	out->flops = rows->count * width;
+	out->bytes = (rows->count + operand_at(i, 2)->count) * width * x->size +
+		     operand_bytes(i, 1) + operand_bytes(i, 2);
+	return x->is_tensor && x->rank == 2 && rows->is_tensor && operand_is_tensor(i, 2);
+}
+
 /* Padding and nearest neighbours: each element of the result reads one.  a: place of the sizes; b:
  * 1: they are added at both ends, last dimension first. */
 bool cost_resample(const struct operands *i, const struct model_rule *r, struct model_cost *out)

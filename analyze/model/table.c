@@ -8,12 +8,14 @@
 
 #define PRODUCT     "2 M N K: flop_counter, TraceLens without bias"
 #define CONVOLUTION "2 |out| |w| / Cout: flop_counter, TraceLens"
+#define POOL        "one operation an element of a window"
 #define ATTENTION   "2 B H Nq Nk (d + dv), causal half: TraceLens"
 #define BACKWARD    "five products: FlashAttention 2, flop_counter"
 #define LENGTHS     "sums of lengths in the step's annotation: TraceLens"
 #define EACH        "one operation an element: TraceLens"
 #define NORM        "TraceLens"
 #define MOVED       "bytes moved"
+#define INPUTS      "PyTorch's native_functions.yaml: which inputs are read"
 
 /* The first row with a word that matches, after fnmatch(). */
 /* clang-format off */
@@ -34,6 +36,14 @@ static const struct model_rule rules[] = {
 	{ "aten::convolution aten::convolution_overrideable", "convolution", cost_convolution, 0, 1, 3, 0, CONVOLUTION },
 	{ "aten::convolution_backward*", "convolution", cost_convolution_backward, 0, 1, 4, 0, CONVOLUTION ", each gradient of output_mask" },
 	{ "aten::cudnn_convolution_backward", "convolution", cost_convolution_backward, 1, 0, -1, 0, CONVOLUTION ", both gradients" },
+	{ "aten::max_pool2d_with_indices", "pooling", cost_pool, 2, 5, 8, 0, POOL },
+	{ "aten::max_pool3d_with_indices", "pooling", cost_pool, 3, 5, 8, 0, POOL },
+	{ "aten::avg_pool2d", "pooling", cost_pool, 2, 4, 0, 0, POOL },
+	{ "aten::avg_pool3d", "pooling", cost_pool, 3, 4, 0, 0, POOL },
+	{ "aten::max_pool[23]d_with_indices_backward", "pooling", cost_sized, 1, 1, 129, 0, INPUTS },
+	{ "aten::adaptive_max_pool[23]d_backward", "pooling", cost_sized, 1, 1, 5, 0, INPUTS },
+	{ "aten::avg_pool[23]d_backward aten::_adaptive_avg_pool[23]d_backward", "pooling", cost_sized, 1, 1, 1, 0, INPUTS },
+	{ "aten::_adaptive_avg_pool[23]d", "pooling", cost_resample, 1, 0, 0, 0, EACH },
 	{ "aten::cudnn_convolution_backward_input", "convolution", cost_convolution_input, 1, 2, 0, 0, CONVOLUTION },
 
 	{ "aten::_scaled_dot_product_flash_attention_for_cpu_backward", "attention", cost_attention_backward, 1, 7, 0, 0, BACKWARD },
@@ -70,15 +80,29 @@ static const struct model_rule rules[] = {
 
 	{ "aten::*softmax_backward_data", "softmax", cost_each, 2, 4, 0, 0, "four operations an element" },
 	{ "aten::*softmax", "softmax", cost_each, 1, 5, 0, 0, "five operations an element" },
+	{ "aten::glu", "activation", cost_sized, 0, 5, 1, HALVES, "five operations an element" },
+	{ "aten::glu_backward", "activation", cost_sized, 1, 5, 3, 0, "five operations an element" },
 	{ "*silu_and_mul *gelu*_and_mul", "activation", cost_gate, 0, 1, 0, 0, "five operations an element" },
 
 	{ "aten::sum aten::mean aten::amax aten::amin aten::std* aten::var* aten::logsumexp aten::prod aten::all aten::any aten::argmax aten::argmin", "reduction", cost_reduce, 1, 0, 0, 0, EACH },
 	{ "aten::max aten::min", "reduction", cost_reduce, 1, 8, 0, 0, EACH },
+	{ "aten::mse_loss aten::smooth_l1_loss aten::huber_loss aten::binary_cross_entropy", "loss", cost_sized, 0, 3, 3, WRITES_NOTHING, "three operations an element" },
+	{ "aten::mse_loss_backward aten::smooth_l1_loss_backward aten::huber_loss_backward aten::binary_cross_entropy_backward", "loss", cost_sized, 1, 3, 7, 0, "three operations an element" },
+	{ "aten::nll_loss_forward aten::nll_loss2d_forward", "loss", cost_sized, 1, 1, 2, 0, INPUTS },
+	{ "aten::nll_loss_backward aten::nll_loss2d_backward", "loss", cost_sized, 1, 1, 4, 0, INPUTS },
 	{ "aten::norm aten::linalg_norm aten::linalg_vector_norm", "reduction", cost_reduce, 2, 0, 0, 0, EACH },
 	{ "aten::cumsum* aten::cumprod*", "reduction", cost_each, 1, 1, 0, 0, EACH },
 
 	{ "aten::embedding", "embedding", cost_rows, 0, 1, -1, 0, MOVED },
 	{ "aten::embedding_dense_backward", "embedding", cost_rows_backward, 0, 1, 2, 0, MOVED },
+	{ "aten::_embedding_bag aten::_embedding_bag_forward_only", "embedding", cost_bag, 0, 0, 0, 0, "one addition an element of a row" },
+	{ "aten::_embedding_bag_dense_backward", "embedding", cost_rows_backward, 0, 1, 5, 0, MOVED },
+	{ "aten::index_add_ aten::scatter_add_ aten::scatter_reduce_", "indexing", cost_sized, 3, 1, 12, UPDATES, INPUTS },
+	{ "aten::scatter_", "indexing", cost_sized, 3, 0, 12, 0, INPUTS },
+	{ "aten::index_put_ aten::_index_put_impl_", "indexing", cost_sized, 2, 0, 4, 0, INPUTS },
+	{ "fbgemm::permute_pooled_embs* *PermutePooledEmbs*", "indexing", cost_move, 0, 0, 0, 0, MOVED },
+	{ "fbgemm::permute_2D_sparse_data fbgemm::permute_sparse_features", "indexing", cost_move, 1, 3, 0, 0, MOVED },
+	{ "fbgemm::bounds_check_indices", "indexing", cost_sized, 1, 1, 6, WRITES_NOTHING, INPUTS },
 	{ "aten::index_select", "indexing", cost_rows, 0, 2, 1, 0, MOVED },
 	{ "aten::gather", "indexing", cost_rows, 0, 2, 1, BY_SHAPE, MOVED },
 	{ "*rotary_embedding*", "rope", cost_move, 1, 2, 3, 0, "three operations an element" },
@@ -90,9 +114,12 @@ static const struct model_rule rules[] = {
 
 	{ "aten::copy_ aten::clone", "copy", cost_each, 1, 1, 0, 0, EACH },
 	{ "aten::cat aten::_cat aten::stack", "copy", cost_list, 1, 0, 0, 0, MOVED },
-	{ "aten::fill_ aten::zero_", "copy", cost_each, 1, 0, 0, WRITES_ONLY, MOVED },
+	{ "aten::fill_ aten::zero_ aten::bernoulli_ aten::uniform_ aten::normal_ aten::random_ aten::exponential_", "copy", cost_each, 1, 0, 0, WRITES_ONLY, MOVED },
+	{ "aten::*_pad[123]d_backward", "elementwise", cost_sized, 1, 1, 1, 0, INPUTS },
+	{ "aten::*upsample_*[123]d_backward", "elementwise", cost_resample, 2, 0, 0, 0, EACH },
+	{ "fbgemm::FloatTo*Quantized", "elementwise", cost_each, 1, 1, 0, MAKES_BOOL, EACH },
 	{ "aten::*_pad[123]d aten::constant_pad_nd", "elementwise", cost_resample, 1, 1, 0, 0, EACH },
-	{ "aten::*upsample_nearest[123]d", "elementwise", cost_resample, 1, 0, 0, 0, EACH },
+	{ "aten::*upsample_nearest*[123]d aten::upsample_bicubic2d aten::upsample_bilinear2d aten::upsample_linear1d aten::upsample_trilinear3d", "elementwise", cost_resample, 1, 0, 0, 0, EACH },
 
 	{ "triton_???_fused_*", "compiled", cost_compiled, 0, 0, 0, 0, "operations of the fused operators: TraceLens" },
 	{ "aten::_fused_adam*", "optimizer", cost_list, 6, 12, 0, 0, "12 operations; p, g, m, v read, p, m, v written" },
@@ -110,9 +137,11 @@ static const struct model_rule rules[] = {
 static const struct model_rule each_rules[] = {
 	{ "add sub rsub mul div true_divide floor_divide remainder fmod maximum minimum atan2 pow bitwise_* masked_fill"
 	  " sigmoid_backward tanh_backward silu_backward gelu_backward threshold_backward leaky_relu_backward"
-	  " hardtanh_backward hardswish_backward elu_backward native_dropout_backward mse_loss_backward", "elementwise", cost_each, 2, 1, 0, 0, EACH },
+	  " hardtanh_backward hardswish_backward elu_backward native_dropout_backward"
+	  " hardsigmoid_backward mish_backward softplus_backward logit_backward fmax fmin hypot copysign xlogy logaddexp _prelu_kernel", "elementwise", cost_each, 2, 1, 0, 0, EACH },
 	{ "neg abs sign exp log log1p sqrt rsqrt reciprocal square sin cos erf floor ceil round tanh sigmoid silu gelu relu"
 	  " leaky_relu elu hardtanh hardswish hardsigmoid softplus mish clamp clamp_min clamp_max tril triu threshold"
+	  " log2 log10 exp2 expm1 sinh cosh asin acos atan trunc frac sgn nan_to_num logit bitwise_not celu selu"
 	  " logical_not native_dropout", "elementwise", cost_each, 1, 1, 0, 0, EACH },
 	{ "where", "elementwise", cost_each, 3, 1, 0, 0, EACH },
 	{ "addcmul addcdiv", "elementwise", cost_each, 3, 3, 0, 0, "three operations an element" },

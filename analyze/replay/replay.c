@@ -304,7 +304,18 @@ static enum status hand_over(struct replay *r, const struct thread *t, uint64_t 
 	return ST_OK;
 }
 
-/* What a call that ends has waited for on the GPU. */
+/*
+ * Which of two works a call waited for: what ended last inside it.  Work that had ended before is
+ * waited for if edits make it later; then it is that of the stream used last.
+ */
+static bool waited_longer(const struct done *a, const struct done *b, uint64_t begin_ns)
+{
+	if (a->end.ns > begin_ns || b->end.ns > begin_ns)
+		return a->end.ns > b->end.ns;
+	return a->launch_ns > b->launch_ns;
+}
+
+/* What a call that ends has waited for on the GPU, or would have if that took longer. */
 static enum status wait_for_gpu(struct replay *r, const struct replay_host *h, struct dependency *d,
 				struct error *err)
 {
@@ -325,17 +336,12 @@ static enum status wait_for_gpu(struct replay *r, const struct replay_host *h, s
 	for (size_t i = 0; i < r->stream_count; i++) {
 		const struct done *one = done_by(&r->streams[i], h->begin_ns, latest_ns);
 
-		if (one && (!last || one->end.ns > last->end.ns))
-			last = one;
 		if (one && h->is_device_wide)
 			TRY(depend_work(r, d, one, err));
+		if (one && (!last || waited_longer(one, last, h->begin_ns)))
+			last = one;
 	}
-	if (last && last->end.ns > h->begin_ns)
-		return depend_work(r, d, last, err);
-	if (d->any)
-		r->move_count = d->moves;
-	d->any = false;
-	return ST_OK;
+	return last ? depend_work(r, d, last, err) : ST_OK;
 }
 
 static enum status call_ends(struct replay *r, uint32_t number, struct error *err)
@@ -347,7 +353,7 @@ static enum status call_ends(struct replay *r, uint32_t number, struct error *er
 	TRY(thread_of(r, &h, &index, err));
 	struct thread *t = &r->threads[index];
 	TRY(wait_for_gpu(r, &h, &d, err));
-	bool waits = d.any;
+	bool waits = d.any && d.ns > h.begin_ns;
 	TRY(hand_over(r, t, h.end_ns, &d, err));
 	/* Until here the innermost call that is open went on, which need not be this one. */
 	const struct replay_host *inner = &r->calls[t->open[t->depth - 1]].host;

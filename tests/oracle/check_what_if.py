@@ -21,168 +21,20 @@ import subprocess
 import sys
 import tempfile
 
+from random_trainings import COMM, COMPUTE, MAIN, SIDE, Run
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-MAIN, SIDE, COMPUTE, COMM, COPY = 100, 101, 7, 20, 14
-
-
-class Run:
-    """A training on one GPU, simulated in ns; `edits` change it."""
-
-    def __init__(self, seed, edits):
-        self.rng, self.edits = random.Random(seed), edits
-        self.events, self.now, self.correlation = [], {MAIN: 10**9, SIDE: 0}, 0
-        self.free = {COMPUTE: 0, COMM: 0, COPY: 0}
-        rng = self.rng
-        self.latency, self.gap = rng.randint(3000, 9000), rng.randint(800, 2000)
-        self.phase = "other"
-        self.waits_for = {MAIN: 0, SIDE: 0}     # of the thread's next launch
-        plan = {"layers": rng.randint(2, 12), "data": rng.randint(0, 40) * 10**5,
-                "kernel": rng.choice([20, 60, 200, 600]) * 1000,
-                "host": rng.choice([5, 15, 40]) * 1000,
-                "side": rng.random() < 0.6, "comm": rng.random() < 0.5,
-                "sync": rng.choice(["device", "item", "none"]),
-                "copy": rng.random() < 0.5}
-        for number in range(rng.randint(4, 7)):
-            self.step(number, plan)
-        self.events.sort(key=lambda event: event["ts"])
-
-    def own(self, thread, ns):
-        """The thread works on its own."""
-        factor = 1.0
-        if self.phase == "data":
-            factor *= self.edits.get("data", 1)
-        elif self.edits.get("graph"):
-            factor = 0
-        factor *= self.edits.get("host:" + self.phase, 1)
-        self.now[thread] += round(ns * factor)
-
-    def put(self, name, cat, thread, begin, end, **args):
-        self.events.append({"ph": "X", "name": name, "cat": cat, "pid": 0 if cat in (
-            "kernel", "gpu_memcpy") else 9, "tid": thread, "ts": begin / 1000,
-            "dur": (end - begin) / 1000, "args": args})
-
-    def call(self, thread, name, ns):
-        self.correlation += 1
-        begin = self.now[thread]
-        cause = "blocking_copy" if name == "cudaMemcpyAsync" else "launch"
-        if name != "cudaStreamWaitEvent":
-            ns = round(ns * self.edits.get("cause:" + cause, 1))
-        self.own(thread, ns)
-        self.put(name, "cuda_runtime", thread, begin, self.now[thread],
-                 correlation=self.correlation)
-        return begin
-
-    def work(self, thread, stream, name, ns, cat="kernel", call="cudaLaunchKernel"):
-        begin = self.call(thread, call, self.rng.randint(3000, 6000))
-        for edit, factor in self.edits.items():
-            if edit == "kernel:*" and cat == "kernel" and stream == COMPUTE:
-                ns = round(ns * factor)
-            if edit == "comm" and stream == COMM or edit == "copy" and cat == "gpu_memcpy":
-                ns = round(ns * factor)
-        start = max(begin + self.latency, self.free[stream] + self.gap, self.waits_for[thread])
-        self.waits_for[thread] = 0
-        self.free[stream] = start + ns
-        self.put(name, cat, stream, start, start + ns, device=0, stream=stream,
-                 correlation=self.correlation, context=1)
-        return start + ns
-
-    def stream_waits(self, thread, stream):
-        self.call(thread, "cudaStreamWaitEvent", 1000)
-        if stream != COMM or not self.edits.get("overlap"):
-            self.waits_for[thread] = self.free[stream]
-
-    def sync(self, thread, name, streams):
-        self.correlation += 1
-        begin = self.now[thread]
-        free = [self.free[stream] for stream in streams
-                if stream != COMM or not self.edits.get("overlap")]
-        if self.edits.get("graph"):
-            self.now[thread] = max([begin] + free)
-        elif "cause:sync" in self.edits:
-            self.now[thread] = begin
-        else:
-            self.now[thread] = max([begin + 1500] + free) + 4000
-        self.put(name, "cuda_runtime", thread, begin, self.now[thread],
-                 correlation=self.correlation)
-
-    def op(self, thread, name, plan, stream=COMPUTE):
-        begin = self.now[thread]
-        self.own(thread, plan["host"] + self.rng.randint(0, plan["host"]))
-        self.work(thread, stream, "gemm_" + name, plan["kernel"] + self.rng.randint(0, 9000))
-        self.own(thread, self.rng.randint(500, 1500))
-        self.put("aten::" + name, "cpu_op", thread, begin, self.now[thread])
-
-    def annotated(self, name, body, plan):
-        before, self.phase = self.phase, name
-        begin = self.now[MAIN]
-        body(plan)
-        self.put({"data": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
-                  "forward": "forward", "backward": "backward",
-                  "optimizer": "Optimizer.step#SGD.step"}[name], "user_annotation", MAIN, begin,
-                 self.now[MAIN])
-        self.phase = before
-
-    def data(self, plan):
-        self.own(MAIN, plan["data"] + 5000)
-
-    def forward(self, plan):
-        if plan["copy"]:
-            end = self.work(MAIN, COPY, "Memcpy HtoD (Pageable -> Device)",
-                            self.rng.randint(100, 900) * 1000, "gpu_memcpy", "cudaMemcpyAsync")
-            self.stream_waits(MAIN, COPY)
-            assert end == self.free[COPY]
-        for _ in range(plan["layers"]):
-            self.op(MAIN, "linear", plan)
-
-    def backward(self, plan):
-        thread = SIDE if plan["side"] else MAIN
-        if plan["side"]:
-            begin = self.now[MAIN]
-            self.own(MAIN, 3000)
-            self.now[SIDE] = self.now[MAIN]
-            self.own(SIDE, 8000)
-        for layer in range(plan["layers"]):
-            self.op(thread, "backward_linear", plan)
-            if plan["comm"] and layer == plan["layers"] // 2:
-                self.stream_waits(thread, COMPUTE)
-                self.work(thread, COMM, "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
-                          self.rng.randint(200, 3000) * 1000)
-        if plan["side"]:
-            self.now[MAIN] = self.now[SIDE]
-            self.own(MAIN, 9000)
-            self.put("Torch-Compiled Region", "cpu_op", MAIN, begin, self.now[MAIN])
-
-    def optimizer(self, plan):
-        if plan["comm"]:
-            self.stream_waits(MAIN, COMM)
-        for _ in range(2):
-            self.op(MAIN, "add_", plan)
-
-    def step(self, number, plan):
-        begin = self.now[MAIN]
-        self.own(MAIN, 2000)
-        for name in ("data", "forward", "backward", "optimizer"):
-            self.annotated(name, getattr(self, name), plan)
-            if name == "forward" and plan["sync"] == "item":
-                self.sync(MAIN, "cudaStreamSynchronize", [COMPUTE])
-        if plan["sync"] == "device":
-            self.sync(MAIN, "cudaDeviceSynchronize", list(self.free))
-        self.own(MAIN, 3000)
-        self.put(f"ProfilerStep#{number}", "user_annotation", MAIN, begin, self.now[MAIN])
-
-    def write(self, path):
-        with open(path, "w", encoding="utf-8") as out:
-            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms",
-                       "traceEvents": self.events}, out)
-
-
-CHANGES = [("data=0", {"data": 0}), ("kernel:*=0.67", {"kernel:*": 0.67}), ("comm=0", {"comm": 0}),
-           ("copy=0", {"copy": 0}), ("host:forward=0.5", {"host:forward": 0.5}),
-           ("data=0,kernel:*=0.5", {"data": 0, "kernel:*": 0.5}),
-           ("launch=graph", {"graph": 1}), ("comm=overlap", {"overlap": 1}),
-           ("cause:sync=0", {"cause:sync": 0}), ("cause:launch=0", {"cause:launch": 0}),
-           ("cause:blocking_copy=0", {"cause:blocking_copy": 0}),
-           ("link=2x,host:backward=0.25", {"comm": 0.5, "host:backward": 0.25})]
+SINGLES = (
+    "data=0", "data=0.25", "launch=graph", "kernel:*=0.67", "kernel:*backward*=0.3", "kernel:gemm_*=2",
+    "work:gemm=0.5", "work:elementwise=0", "work:short=0", "work:short_comm=0", "work:batched=0",
+    "work:softmax=0", "work:copy=0", "work:gemm_unaligned=0.5", "work:comm=0.5", "place:forward=0",
+    "place:*linear=0.5", "place:backward=0.25", "place:*aten::bmm=0",
+    "place:forward/aten::linear=0", "place:replayed=0", "place:Optimizer*=0", "comm=0", "comm=0.5",
+    "comm=overlap", "link=2x", "link=0.5x", "copy=0", "copy:*pageable*=0", "copy:HtoD*=0.5",
+    "copy:memset=0", "copy:DtoH*=0", "host:forward=0.5", "host:backward=0", "host:optimizer=0",
+    "host:*=0.5", "host:data=0", "cause:launch=0", "cause:sync=0", "cause:sync=0.5",
+    "cause:blocking_copy=0", "cause:blocking_copy=0.5", "cause:allocator=0", "cause:compile=0",
+    "cause:gc=0")
 
 
 class Checks:
@@ -203,13 +55,15 @@ class Checks:
 
 
 def check_random(checks, seed, folder):
-    paths = {}
-    for name, edits in [("", {})] + CHANGES:
-        paths[name] = os.path.join(folder, f"run{len(paths)}.json")
-        Run(seed, edits).write(paths[name])
-    rows = checks.replay(paths[""], "--what-if", ";".join(name for name, _ in CHANGES))
-    for name, _ in CHANGES:
-        real = next(iter(checks.replay(paths[name]).values()))["baseline_step_ns"]
+    """Of all edits some, each alone and several together."""
+    rng, path = random.Random(1000 + seed), os.path.join(folder, "run.json")
+    sets = rng.sample(SINGLES, 12) + [",".join(rng.sample(SINGLES, rng.randint(2, 4)))
+                                      for _ in range(3)]
+    Run(seed, "").write(path)
+    rows = checks.replay(path, "--what-if", ";".join(sets))
+    for name in sets:
+        Run(seed, name).write(path)
+        real = next(iter(checks.replay(path, "--what-if", "data=0").values()))["baseline_step_ns"]
         row = rows[name]
         off = (row["step_ns"] - real) / real
         checks.expect(row["is_exact"], f"seed {seed}: the replay is not exact")
@@ -221,7 +75,7 @@ def check_random(checks, seed, folder):
 def check_next(checks, seed, folder):
     """What would bound a step next is the family whose edits save most beside those asked for."""
     path = os.path.join(folder, "next.json")
-    Run(seed, {}).write(path)
+    Run(seed, "").write(path)
     families = {row["family"]: row for row in json.loads(subprocess.run(
         [checks.tool, path, "--report", "findings", "-f", "json"], stdout=subprocess.PIPE,
         check=True).stdout)["families"] if row["edits"]}
@@ -248,11 +102,10 @@ def check_next(checks, seed, folder):
 def check_difference(checks, seed, folder):
     """--diff names the edit that makes one run the other, and what it leaves unexplained."""
     paths = [os.path.join(folder, name) for name in ("a.json", "b.json")]
-    Run(seed, {}).write(paths[0])
-    changes = [("data", {"data": 0.25}), ("work:gemm", {"kernel:*": 0.5}), ("comm", {"comm": 0.25}),
-               ("copy", {"copy": 0.25}), ("host:forward", {"host:forward": 0.25}),
-               ("cause:sync", {"cause:sync": 0})]
-    for word, change in changes:
+    Run(seed, "").write(paths[0])
+    for word, change in (("data", "data=0.25"), ("work:gemm", "work:gemm=0.5"),
+                         ("comm", "comm=0.25"), ("copy", "copy=0.25"),
+                         ("host:forward", "host:forward=0.25"), ("cause:sync", "cause:sync=0")):
         Run(seed, change).write(paths[1])
         for sides in (paths, paths[::-1]):
             got = json.loads(subprocess.run(
@@ -299,7 +152,7 @@ def check_together(checks, path):
 
 def check_steps_without_launch(checks, folder):
     """A graph saves nothing in steps that launch nothing."""
-    run = Run(1, {})
+    run = Run(2, "")
     run.events, run.now, run.free[COMPUTE] = [], {MAIN: 10**9, SIDE: 0}, 0
     for number in range(5):
         begin = run.now[MAIN]
@@ -318,10 +171,17 @@ def check_steps_behind(checks, folder):
     """A GPU that is always some steps behind the host works on what earlier steps launched: that
     communication lies in every step is seen by its launches, so that it is replayed."""
     path = os.path.join(folder, "behind.json")
-    run = Run(38, {})
+    run = Run(2, "")
+    run.events, run.now, run.free = [], {MAIN: 10**9, SIDE: 0}, dict.fromkeys(run.free, 0)
+    plan = dict.fromkeys(("side", "copy", "attention", "short", "graph", "malloc", "load", "gc",
+                          "read"), False)
+    plan.update(layers=4, data=600_000, kernel=20_000, host=5000, comm=True, bucket=10**6,
+                sync="none")
+    for number in range(6):
+        run.step(number, plan)
+    run.events.sort(key=lambda event: event[3])
     run.write(path)
-    last_step = max(event["ts"] for event in run.events if event["name"].startswith("Profiler"))
-    checks.expect(run.free[COMM] / 1000 > last_step + 4000, "the GPU is not behind")
+    checks.expect(run.free[COMM] > run.now[MAIN] + 4 * 10**6, "the GPU is not behind")
     found = json.loads(subprocess.run([checks.tool, path, "--report", "findings", "-f", "json"],
                                       stdout=subprocess.PIPE, check=True).stdout)["findings"][0]
     row = checks.replay(path, "--what-if", "comm=0")["comm=0"]
