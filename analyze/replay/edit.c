@@ -33,8 +33,9 @@ static enum status split(const char *text, size_t len, char *word, char *pattern
 		equals = next;
 	if (!equals || len >= EDIT_TEXT)
 		return fail(err, ST_USAGE, NOWHERE,
-			    "--what-if %.*s: must have the form NAME=FACTOR",
-			    len < 60 ? (int)len : 60, text);
+			    "--what-if %.*s: each edit has the form NAME=FACTOR and less than %d "
+			    "bytes; write ? for a comma or semicolon in a name",
+			    len < 60 ? (int)len : 60, text, EDIT_TEXT);
 	colon = memchr(text, ':', (size_t)(equals - text));
 	snprintf(word, EDIT_TEXT, "%.*s", (int)((colon ? colon : equals) - text), text);
 	snprintf(pattern, EDIT_TEXT, "%.*s", colon ? (int)(equals - colon - 1) : 0,
@@ -68,18 +69,20 @@ static const struct edit_word {
 	enum edit_type type;
 	enum { NO_PATTERN, MAY_PATTERN, PATTERN } pattern;
 	const char *value; /* in place of a factor */
+	const char *form;
 } edit_words[] = {
-	{ "data", EDIT_DATA, NO_PATTERN, NULL },
-	{ "launch", EDIT_LAUNCH, NO_PATTERN, "graph" },
-	{ "comm", EDIT_OVERLAP, NO_PATTERN, "overlap" },
-	{ "comm", EDIT_COMM, NO_PATTERN, NULL },
-	{ "copy", EDIT_COPY, MAY_PATTERN, NULL },
-	{ "host", EDIT_HOST, PATTERN, NULL },
-	{ "kernel", EDIT_KERNEL, PATTERN, NULL },
-	{ "work", EDIT_WORK, PATTERN, NULL },
-	{ "place", EDIT_PLACE, PATTERN, NULL },
-	{ "cause", EDIT_CAUSE, PATTERN, NULL },
-	{ "rank", EDIT_RANK, PATTERN, "median" },
+	{ "data", EDIT_DATA, NO_PATTERN, NULL, "data=F" },
+	{ "launch", EDIT_LAUNCH, NO_PATTERN, "graph", "launch=graph" },
+	{ "comm", EDIT_OVERLAP, NO_PATTERN, "overlap", "" },
+	{ "comm", EDIT_COMM, NO_PATTERN, NULL, "comm=F or comm=overlap" },
+	{ "copy", EDIT_COPY, MAY_PATTERN, NULL, "copy=F or copy:GLOB=F" },
+	{ "host", EDIT_HOST, PATTERN, NULL, "host:PHASE=F" },
+	{ "kernel", EDIT_KERNEL, PATTERN, NULL, "kernel:GLOB=F" },
+	{ "work", EDIT_WORK, PATTERN, NULL, "work:KIND=F with KIND such as gemm or short" },
+	{ "place", EDIT_PLACE, PATTERN, NULL, "place:GLOB=F" },
+	{ "cause", EDIT_CAUSE, PATTERN, NULL,
+	  "cause:{launch,sync,blocking_copy,allocator,compile,gc}=F" },
+	{ "rank", EDIT_RANK, PATTERN, "median", "rank:NUMBER=median" },
 };
 
 /* What the pattern names. */
@@ -100,7 +103,7 @@ static bool pattern_read(struct edit *e)
 static enum status parse_one(struct edit *out, const char *text, size_t len, struct error *err)
 {
 	char word[EDIT_TEXT];
-	const char *value = NULL;
+	const char *value = NULL, *form = NULL;
 
 	*out = (struct edit){ .factor = 0 };
 	TRY(split(text, len, word, out->pattern, &value, err));
@@ -114,21 +117,29 @@ static enum status parse_one(struct edit *out, const char *text, size_t len, str
 					 : parse_factor(value, value_len, &out->factor);
 
 		out->type = w->type;
-		if (!strcmp(word, w->word) && is_value &&
-		    w->pattern != (has_pattern ? NO_PATTERN : PATTERN) && pattern_read(out))
+		if (strcmp(word, w->word) != 0)
+			continue;
+		form = w->form;
+		if (is_value && w->pattern != (has_pattern ? NO_PATTERN : PATTERN) &&
+		    pattern_read(out))
 			return ST_OK;
 	}
 	out->type = EDIT_COMM;
+	if (!strcmp(word, "link"))
+		form = "link=Nx, such as link=2x";
 	if (!strcmp(word, "link") && !has_pattern && value_len > 1 && value[value_len - 1] == 'x' &&
 	    parse_factor(value, value_len - 1, &out->factor) && out->factor > 0) {
 		out->factor = 1 / out->factor;
 		return ST_OK;
 	}
-	return fail(err, ST_USAGE, NOWHERE,
-		    "--what-if %.*s: data=F, launch=graph, comm={F,overlap}, link=Nx, "
-		    "copy[:GLOB]=F, {host,kernel,work,place}:NAME=F, rank:N=median, "
-		    "cause:{launch,sync,blocking_copy,allocator,compile,gc}=F",
-		    len < 60 ? (int)len : 60, text);
+	int shown = len < 60 ? (int)len : 60;
+	if (!form)
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--what-if %.*s: there is no such edit, only data, launch, comm, link, "
+			    "copy, host, kernel, work, place, cause and rank",
+			    shown, text);
+	return fail(err, ST_USAGE, NOWHERE, "--what-if %.*s: write %s%s", shown, text, form,
+		    strstr(form, "=F") ? ", with F from 0 to 1000" : "");
 }
 
 enum status edit_parse(struct edit_set *out, const char *text, size_t len, struct error *err)
