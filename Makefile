@@ -245,7 +245,9 @@ MORE_critical := --random 100
 # What is many times the same is done fewer times unless FULL=1, as .ci/run has it: random ranks, files
 # to make smaller, and the largest sample traces where each is read in many ways (FEW).
 FULL ?=
-ifeq ($(FULL),)
+ifneq ($(FULL),)
+MORE_what-if := --random 500
+else
 MORE_random := --random 800 --long 1 --paths 10
 MORE_detail := --files job128_sampled_rank0.json.gz
 FEW := traces round-trips same-bytes memory

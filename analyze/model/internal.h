@@ -46,9 +46,9 @@ struct model_rule {
 model_function cost_product, cost_grouped, cost_vector_product, cost_convolution,
 	cost_convolution_backward, cost_convolution_input, cost_attention, cost_attention_backward,
 	cost_attention_step, cost_attention_lengths;
-model_function cost_pool, cost_sized, cost_bag, cost_each, cost_resample, cost_reduce, cost_norm, cost_norm_backward, cost_rms,
-	cost_rms_backward, cost_rows, cost_rows_backward, cost_experts, cost_move, cost_gate,
-	cost_compiled, cost_list;
+model_function cost_pool, cost_sized, cost_bag, cost_each, cost_resample, cost_reduce, cost_norm,
+	cost_norm_backward, cost_rms, cost_rms_backward, cost_rows, cost_rows_backward,
+	cost_experts, cost_move, cost_compiled, cost_list;
 
 enum product_flag { B_IS_ROWS = 1, IS_SCALED = 2, IS_PACKED = 4 };
 enum attention_flag { HEADS_LAST = 1, ALIGNS_END = 2, IS_MASK_NUMBER = 4 };

@@ -286,18 +286,6 @@ bool cost_move(const struct operands *i, const struct model_rule *r, struct mode
 	return operand_is_tensor(i, r->a);
 }
 
-/* An activation of one half multiplied by the other: a: the result, b: both halves. */
-bool cost_gate(const struct operands *i, const struct model_rule *r, struct model_cost *out)
-{
-	const struct operand *x = operand_at(i, r->a), *y = operand_at(i, r->b);
-
-	if (!x->is_tensor || !y->is_tensor)
-		return false;
-	out->flops = 5 * (x->count < y->count ? x->count : y->count);
-	out->bytes = operand_bytes(i, r->a) + operand_bytes(i, r->b);
-	return true;
-}
-
 /* What torch.compile names its kernels after, by the operations of an element. */
 static const struct {
 	double operations;

@@ -82,7 +82,7 @@ static const struct model_rule rules[] = {
 	{ "aten::*softmax", "softmax", cost_each, 1, 5, 0, 0, "five operations an element" },
 	{ "aten::glu", "activation", cost_sized, 0, 5, 1, HALVES, "five operations an element" },
 	{ "aten::glu_backward", "activation", cost_sized, 1, 5, 3, 0, "five operations an element" },
-	{ "*silu_and_mul *gelu*_and_mul", "activation", cost_gate, 0, 1, 0, 0, "five operations an element" },
+	{ "*silu_and_mul *gelu*_and_mul", "activation", cost_sized, 0, 5, 2, 0, "five operations an element" },
 
 	{ "aten::sum aten::mean aten::amax aten::amin aten::std* aten::var* aten::logsumexp aten::prod aten::all aten::any aten::argmax aten::argmin", "reduction", cost_reduce, 1, 0, 0, 0, EACH },
 	{ "aten::max aten::min", "reduction", cost_reduce, 1, 8, 0, 0, EACH },

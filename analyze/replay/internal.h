@@ -22,6 +22,9 @@ enum {
 	STREAMS_MOST = 256,
 	DEPTH_MOST = 1024,
 	MARKS_BACK = 256,
+	/* From a launch to its work, and between works: a trace may begin with longer ones. */
+	LATENCY_MOST_NS = 100000,
+	GAP_MOST_NS = 20000,
 };
 
 enum move_type {

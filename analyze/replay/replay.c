@@ -13,7 +13,8 @@ enum status replay_open(struct replay **out, struct error *err)
 	if (!r)
 		return fail_memory(err);
 	r->slot_count = 1;
-	r->shortest_launch_ns = r->shortest_gap_ns = UINT64_MAX;
+	r->shortest_launch_ns = LATENCY_MOST_NS;
+	r->shortest_gap_ns = GAP_MOST_NS;
 	r->launched = calloc(CALLS, sizeof(*r->launched));
 	return r->launched ? ST_OK : fail_memory(err);
 }

@@ -253,6 +253,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.first, args.first + args.random):
             check_random(checks, seed, folder)
+            if seed >= args.first + 20:
+                continue
             check_next(checks, seed, folder)
             check_difference(checks, seed, folder)
             check_together(checks, os.path.join(folder, "a.json"))

@@ -151,6 +151,10 @@ void build_replay(const struct page *p, struct blocks *b)
 	struct time_unit unit;
 	double mw, ms;
 
+	if (!page_view(p, "what_if").count)
+		add_sentence(b, ROLE_TEXT, 14,
+			     "Nothing is replayed, as that takes two complete steps that are "
+			     "marked (--phases can name other marks).");
 	add_next(p, b);
 	add_unexplained(p, b);
 	if (!job.count)
