@@ -99,23 +99,6 @@ enum status engine_result_windows(struct engine_result *r, struct tables *from, 
 	return ST_OK;
 }
 
-enum status engine_result_merge(struct engine_result *into, struct engine_result *from,
-				struct error *err)
-{
-	size_t first = into->input_count;
-
-	TRY(tables_merge(into->tables, from->tables, err));
-	for (size_t i = 0; i < from->input_count; i++)
-		TRY(engine_result_input(into, from->inputs[i].path, &from->inputs[i].outcome, err));
-	for (size_t i = 0; i < from->window_count; i++) {
-		struct engine_window w = from->windows[i];
-
-		w.input += first;
-		TRY(engine_result_window(into, &w, err));
-	}
-	return ST_OK;
-}
-
 struct ranks_known { /* with other rows than those of NCCL's inspector, in order */
 	uint64_t *all;
 	size_t count;

@@ -52,9 +52,6 @@ enum status engine_result_window(struct engine_result *r, const struct engine_wi
 /* Adds the windows in the tables of one input. */
 enum status engine_result_windows(struct engine_result *r, struct tables *from, size_t input,
 				  struct error *err);
-/* Merges `from` into `into`; both must have the same reports. */
-enum status engine_result_merge(struct engine_result *into, struct engine_result *from,
-				struct error *err);
 /*
  * Calls finish() of all reports.  It is an error if nothing could be read, if a filter left
  * nothing, or if two inputs have one rank at the same time (the error names both).

@@ -331,7 +331,7 @@ bool tables_any(struct tables *all, const char *table, const char *column)
 
 struct printed {
 	struct table *table;
-	size_t above, by; /* keys of the row above; the column that orders */
+	size_t above, by, tie; /* keys of the row above; the columns that order */
 };
 
 static int compare_printed(const void *pa, const void *pb, void *self)
@@ -348,6 +348,11 @@ static int compare_printed(const void *pa, const void *pb, void *self)
 	}
 	order = compare_value(&columns[how->by], b[how->by], a[how->by]);
 	order = how->table->type->by ? order : -order;
+	if (!order && how->table->type->tie) {
+		uint64_t first = a[how->tie].u64 + 1, second = b[how->tie].u64 + 1; /* null: 0 */
+
+		order = (second > first) - (second < first);
+	}
 	return order ? order : compare_keys(pa, pb, how->table);
 }
 
@@ -361,6 +366,7 @@ void table_printed(struct table *t, union value **rows)
 		return;
 	how.above = t->type->under ? table_keys(t->type->under) : 0;
 	how.by = table_column(t, t->type->by ? t->type->by : t->type->since);
+	how.tie = t->type->tie ? table_column(t, t->type->tie) : 0;
 	qsort_r(rows, t->count, sizeof(*rows), compare_printed, &how);
 }
 

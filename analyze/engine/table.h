@@ -101,6 +101,7 @@ struct table_type {
 	const struct table_type *under; /* table whose keys are a prefix of ours; NULL: top */
 	enum nest nest;
 	const char *by;         /* printed in descending order of this column; NULL: in key order */
+	const char *tie;        /* those equal in it in descending order of this one, null last */
 	const char *since;      /* in ascending order of this one: a time, where `by` is NULL */
 	const char *null_texts; /* names, with blanks, of its texts that may be NULL; or NULL */
 	bool is_finished;       /* finish() makes its rows: a partial result has none */

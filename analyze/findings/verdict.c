@@ -104,10 +104,14 @@ static const char *host_predicate(const struct facts *f)
 static void tell_share(const struct facts *f, double ns, char out[96])
 {
 	char a[SPAN_TEXT], b[SPAN_TEXT];
+	bool is_window = !f->has_steps || ns > f->step_ns;
 
 	span_text(a, ns);
+	/* a part of 14.53 s is not 6,660.0 ms */
+	if (ns >= 1e9 && time_unit_of(is_window ? f->window_ns : f->step_ns, 1).ns >= 1e9)
+		snprintf(a, sizeof(a), "%.2f s", ns / 1e9);
 	/* without marks, or with time between them, the window is the whole */
-	if (!f->has_steps || ns > f->step_ns)
+	if (is_window)
 		snprintf(out, 96,
 			 f->has_steps ? "%s of the window's %s per step" : "%s of the window's %s",
 			 a, span_text(b, f->window_ns));
@@ -209,13 +213,14 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 	char made[SPAN_TEXT], all[SPAN_TEXT], saved[SPAN_TEXT], alone[SPAN_TEXT];
 	const char *where = f->has_steps ? "a step" : "the window";
 
-	int len =
-		snprintf(out, FINDING_TEXT,
-			 "Ranks wait for rank %llu, which causes %s of the %s of waiting in %s: %s "
-			 "would be up to %s shorter",
-			 (unsigned long long)(w.culprit ? w.culprit[0].u64 : 0),
-			 span_text(made, w.made_wait_ns / per_rank),
-			 span_text(all, w.wait_ns / per_rank), where, where, span_text(saved, ns));
+	int len = snprintf(
+		out, FINDING_TEXT,
+		"Ranks wait for rank %llu: of the %s that all ranks together wait in %s, it "
+		"causes %s. %s would be up to %s shorter",
+		(unsigned long long)(w.culprit ? w.culprit[0].u64 : 0),
+		span_text(all, w.wait_ns / per_rank), where,
+		span_text(made, w.made_wait_ns / per_rank), f->has_steps ? "A step" : "The window",
+		span_text(saved, ns));
 	/* what the finding says of the one rank is less, if others are late as well */
 	if (alone_ns > 0 && alone_ns < NEAR_SHARE * ns)
 		snprintf(out + len, (size_t)(FINDING_TEXT - len),

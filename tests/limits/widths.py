@@ -16,6 +16,7 @@ import unicodedata
 
 WIDTHS = [200, 140, 100, 80, 60]
 FIGURE = re.compile(r"(?<=  )[0-9][0-9,]*\.[0-9]+(?=  |$)", re.M)
+GLUED = re.compile(r"^ +(where|wher(?!e)|try)[^ ]")  # the label of a place or a remedy, at its words
 CUT = re.compile(r"  [0-9][0-9,.]*…( |$)")
 
 
@@ -44,6 +45,8 @@ def check(tool, args):
                 yield f"{width}: {columns(line)} columns: {line}"
             if CUT.search(line):
                 yield f"{width}: a figure is cut: {line}"
+            if GLUED.search(line):
+                yield f"{width}: a label runs into its words: {line}"
         for figure in sorted(figures - widest):
             yield f"{width}: {figure} is not in the widest page"
 

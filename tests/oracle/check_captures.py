@@ -163,6 +163,14 @@ class Checks:
             by_name["capture_gpu_self_ns"] += row["capture_gpu_self_ns"] or 0
         self.expect(by_name["capture_gpu_self_ns"] == graph["attributed_gpu_ns"],
                     f"seed {seed}: by name {by_name}")
+        # 100 columns hold what the graphs did, and operators without other work stand in its order
+        page = subprocess.run([self.tool, *args, "-r", "operators", "-q"], stdout=subprocess.PIPE, check=True,
+                              env={**os.environ, "COLUMNS": "100"}).stdout.decode().split("OPERATOR SHAPES")[0]
+        titles = page.split("\n")[1]
+        self.expect(all((f"  {title} " in titles) == (graph["attributed"] > 0) for title in ("graph self", "graph")),
+                    f"seed {seed}: {titles}")
+        only = [row["capture_gpu_self_ns"] or 0 for row in rank["operators"] if not row["gpu_self_ns"]]
+        self.expect(only == sorted(only, reverse=True), f"seed {seed}: order {only}")
 
     def two_sizes(self, folder):
         """Equal captures of two sizes: a launch whose step says no size belongs to neither."""

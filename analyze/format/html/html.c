@@ -322,8 +322,11 @@ static void draw_findings(struct buf *out, const struct block *b)
 		html_rawf(out, "<div class=\"rank\">%zu</div><div class=\"saving\">", i + 1);
 		if (f->saving)
 			html_rawf(out,
-				  "<b>%s %s %s</b><span>%.1f %% of %s</span>"
-				  "<div class=\"track\"><i style=\"width:%.1f%%\"></i></div>",
+				  f->share > 0 ? "<b>%s %s %s</b><span>%.1f %% of %s</span>"
+						 "<div class=\"track\"><i style=\"width:%.1f%%\">"
+						 "</i></div>"
+					       : "<b>%s %s %s</b><span>alone: the step waits for "
+						 "something else</span>",
 				  f->is_most ? "\xe2\x89\xa4" : "\xe2\x88\x92", f->saving,
 				  b->findings.unit, f->share, b->findings.of, f->share);
 		else

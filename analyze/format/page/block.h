@@ -60,6 +60,7 @@ static inline enum token token_of_class(char letter)
 
 enum medium { MEDIUM_TEXT, MEDIUM_HTML, MEDIUM_MD };
 #define IN(medium) (1u << (medium))
+enum { LEFT_OUT = 1 << 8 }; /* in block_column.hidden: the terminal is too narrow for it */
 
 struct span {
 	struct span *next;

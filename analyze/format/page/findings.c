@@ -90,6 +90,7 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 		{ .title = "seen, ms" },
 		{ .title = "rule", .is_left = true },
 		{ .title = "evidence", .is_left = true },
+		{ .title = "where", .is_left = true },
 		{ .title = "change", .is_left = true },
 	};
 	struct block_table *t;
@@ -107,6 +108,7 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 		add_time(b, r, view_number(v, i, "most_ns_per_step"), &ms);
 		add_cell(r, view_cell(v, i, "rule").text);
 		add_cell(r, view_cell(v, i, "evidence").text);
+		add_cell(r, view_text(v, i, "where"));
 		add_cell(r, view_cell(v, i, "advice").text);
 	}
 	add_sentence(b, ROLE_NOTE, 0,

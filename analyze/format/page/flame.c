@@ -48,6 +48,7 @@ void build_flame(const struct page *p, struct blocks *b)
 
 	add_flame(p, &v, "gpu", "Where",
 		  "GPU time by what launched it; from the outermost frame down", b);
-	add_flame(p, &v, "idle", "Who makes the GPU wait",
-		  "Idle time of the GPU by what it waits for", b);
+	if (page_sum(&p->trust, "launches")) /* without them no cause is known */
+		add_flame(p, &v, "idle", "Who makes the GPU wait",
+			  "Idle time of the GPU by what it waits for", b);
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MD_ROWS = 50, ACTION_WIDTH = 29 };
+enum { MD_ROWS = 50, ACTION_WIDTH = 29, GRAPHS_WIDE = 130 };
 
 /* In a terminal the rank is a column only where there are several; Markdown has exact values. */
 static bool is_wanted(const struct page *p, const struct column *c)
@@ -99,7 +99,7 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 	struct block *head;
 	struct block_column columns[COLUMNS_MAX];
 	struct time_unit units[COLUMNS_MAX];
-	bool is_time[COLUMNS_MAX] = { false };
+	bool is_time[COLUMNS_MAX] = { false }, has_graphs = false;
 	size_t places[COLUMNS_MAX], count = 0, rows = v->count;
 	size_t most = p->medium == MEDIUM_MD ? COLUMNS_MAX : 24, brief = COLUMNS_MAX;
 	const char **briefs = NULL;
@@ -129,6 +129,11 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 		for (size_t k = 0; is_time[count] && k < v->count; k++)
 			if (v->rows[k][i].u64 != NO_U64 && (double)v->rows[k][i].u64 > longest)
 				longest = (double)v->rows[k][i].u64;
+		bool is_of_graphs = is_text(p) && !strncmp(c->name, "capture_", 8);
+
+		if (is_of_graphs && !(longest > 0))
+			continue; /* no captures were given */
+		has_graphs |= is_of_graphs;
 		units[count] = time_unit_of(longest, 2);
 		places[count] = i;
 		if (c->cell == CELL_TEXT && !strcmp(c->name, "short"))
@@ -142,6 +147,12 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 				p->medium == MEDIUM_MD ? c->cell == CELL_TEXT : column_is_text(c),
 		};
 	}
+	/* What replayed graphs did is what captures are given for: host times give it their place.
+	 */
+	for (size_t i = 0; has_graphs && p->width < GRAPHS_WIDE && i < count; i++)
+		if (!strncmp(columns[i].md, "host_", 5) || !strcmp(columns[i].md, "gpu_calls") ||
+		    !strcmp(columns[i].md, "gpu_self_pct"))
+			columns[i].hidden = IN(MEDIUM_TEXT) | LEFT_OUT;
 	t = add_table(b, columns, count);
 	t->is_fitted = true;
 	if (is_text(p) && brief < count)

@@ -66,9 +66,8 @@ void text_draw(struct text *t, const struct blocks *b);
 /* Where the columns of a table stand in a terminal of some width. */
 
 enum {
-	NAME_LEAST = 24,   /* columns; with fewer a name is hard to know */
-	LEFT_OUT = 1 << 8, /* in block_column.hidden: the terminal is too narrow for it */
-	GAP = 2,           /* blanks at least between columns */
+	NAME_LEAST = 24, /* columns; with fewer a name is hard to know */
+	GAP = 2,         /* blanks at least between columns */
 };
 
 /* Whether a cell may go on over the next, which is empty. */

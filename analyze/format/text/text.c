@@ -10,7 +10,7 @@
 
 enum { CALLOUT_AT = 14, TIMELINE_AT = 14, SPARK_MAX = 60 };
 /* Of a finding: where the sign of its saving stands, where the saving ends, what a label takes. */
-enum { SIGN_AT = 4, SAVING_END = 11, LABEL_WIDTH = 4 };
+enum { SIGN_AT = 4, SAVING_END = 11, LABEL_WIDTH = 6 };
 enum { READABLE = 40 /* columns of a sentence; with less it begins further to the left */ };
 
 static void end_open(struct text *t)

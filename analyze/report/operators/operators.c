@@ -37,7 +37,7 @@
 	X(OPERATOR_CATEGORY, "category", "category", TEXT, KEY, "what it computes, by its name")   \
 	FIGURES(X, OPERATOR, OPERATOR_CATEGORY + 1)
 static RANK_TABLE(operators, &table_ranks, OPERATOR_COLUMNS, .by = "gpu_self_ns",
-		  .null_texts = "bound");
+		  .tie = "capture_gpu_self_ns", .null_texts = "bound");
 
 #define SHAPE_COLUMNS(X)                                                                           \
 	X(SHAPE_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "as in the file")                 \
@@ -46,7 +46,7 @@ static RANK_TABLE(operators, &table_ranks, OPERATOR_COLUMNS, .by = "gpu_self_ns"
 	X(SHAPE_TYPES, "types", "types", TEXT, KEY, "of its inputs, as in the file: JSON")         \
 	FIGURES(X, SHAPE, SHAPE_TYPES + 1)
 static RANK_TABLE(operator_shapes, &table_ranks, SHAPE_COLUMNS, .by = "gpu_self_ns",
-		  .null_texts = "shapes types bound");
+		  .tie = "capture_gpu_self_ns", .null_texts = "shapes types bound");
 
 enum {
 	CALLS_KEPT = 1 << 16, /* of a thread: GPU work may come so many calls after its launch */

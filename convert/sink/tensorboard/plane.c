@@ -192,7 +192,14 @@ enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error
 {
 	size_t plane;
 
-	/* XProf shows warnings on its overview page. */
+	/* XProf shows warnings on its overview page.  Of a GPU's plane it knows no wait but that
+	 * for input, and calls each program input-bound whose GPU is idle for other reasons. */
+	static const char all_others[] = "'All Others' is time in which the GPU was idle, but not "
+					 "for input: waits for input "
+					 "are 'Input'. The causes are in the report under 'Text'.";
+
+	if (s->has_gpu && !s->is_xspace && s->steps.list.count)
+		pb_put_bytes(out, SPACE_WARNINGS, all_others, sizeof(all_others) - 1);
 	for (enum loss why = 0; why < LOSS_END; why++) {
 		uint64_t lost = trace_lost(s->trace, s->process, why);
 

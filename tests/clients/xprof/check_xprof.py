@@ -17,6 +17,7 @@ import gzip
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -209,6 +210,10 @@ def check_arrows(what, data, ranks):
     check(f"{what}: GPUs with arrows", len(set.union(*work.values())), ranks)
 
 
+def report_bound(tools, path):
+    return json.loads(tools.run("tacho-analyze", path, "--format", "json", "--report", "summary"))["verdict"]["bound"]
+
+
 def kineto_work(path):
     kernels = collections.defaultdict(lambda: [0, 0.0])
     work, peaks = 0.0, collections.defaultdict(int)
@@ -255,14 +260,23 @@ def case_kineto(tools, traces):
 
 
 def case_input(tools, traces):
-    """XProf calls a program input-bound where our report does, and for as much of its steps."""
-    for name, is_bound in (("v100_resnet50_slow_loader_2021", True),
+    """XProf calls a program input-bound where our report does, and for as much of its steps.  Its other sentence, "POTENTIALLY
+    input-bound", is of all other idle time ("I/O or Python execution or both"): of a GPU's plane it knows no wait for launches
+    or for the host, so a job that we call HOST gets it too, and a warning on the same page says what that time is."""
+    for name, is_bound in (("v100_resnet50_slow_loader_2021", True), ("v100_ddp_rank1of2_memory", False),
                            ("a100_ddp_rank0of2_nccl_args", False)):
         path = os.path.join(traces, "kineto", f"{name}.json.gz")
         space, = spaces(tools.log_folder(path))
         report = tools.report(path)
         page = json.dumps(tool("overview_page", [space]))
         check(f"{name}: HIGHLY input-bound", "HIGHLY input-bound" in page, is_bound)
+        check(f"{name}: our verdict", report_bound(tools, path) == "INPUT", is_bound)
+        check(f"{name}: what 'All Others' is", "the GPU was idle, but not for input" in page, True)
+        potentially = re.search(r"POTENTIALLY input-bound because ([0-9.]+)%", page)
+        if not is_bound and potentially:
+            others = sum(row["otherTimeMs"] for row in step_times([space]).values())
+            whole = sum(row["stepTimeMs"] for row in step_times([space]).values())
+            check(f"{name}: that sentence is of 'All Others'", float(potentially[1]), 100 * others / whole, 0.01)
         shown = step_times([space]).values()
         share = sum(row["infeedTimeMs"] for row in shown) / sum(row["stepTimeMs"] for row in shown)
         data = sum(row["gpu_idle_during_ns"] for row in report["phases"] if row["name"] == "data")
