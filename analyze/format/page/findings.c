@@ -69,7 +69,10 @@ static const char *together_text(const struct page *p, const struct time_unit *u
 	return blocks_text(b, "%s \xe2\x86\x92 %s %s, %.2f x with %s%s%s",
 			   show_time(b, before, unit), show_time(b, after, unit), unit->name,
 			   after > 0 ? before / after : 0, view_text(&v, 0, "places"),
-			   next[0] ? "; then bound by " : "", next);
+			   !next[0]                     ? ""
+			   : strcmp(next, "unbalanced") ? "; then bound by "
+							: "; then the ranks are ",
+			   next);
 }
 
 /* Why the first one is not that which saves most; NULL: it is. */

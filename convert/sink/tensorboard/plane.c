@@ -192,6 +192,17 @@ enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error
 {
 	size_t plane;
 
+	plane = pb_begin(out, SPACE_PLANES);
+	tb_names_clear(&s->names);
+	pb_put_text(out, PLANE_NAME, XPLANE_ENVIRONMENT);
+	put_stat_text(s, XSTAT_CONVERTED_BY, "Tacho", 5, out);
+	put_stat_u64(s, XSTAT_PROFILE_START, s->origin_ns, out);
+	put_stat_u64(s, "profile_stop_time",
+		     s->steps.last_ns > s->origin_ns ? s->steps.last_ns : s->origin_ns, out);
+	TRY(tb_names_status(&s->names, err));
+	buf_put(out, s->names.entries.data, s->names.entries.len);
+	pb_end(out, plane);
+	pb_put_text(out, SPACE_HOSTNAMES, s->host);
 	/* XProf shows warnings on its overview page.  Of a GPU's plane it knows no wait but that
 	 * for input, and calls each program input-bound whose GPU is idle for other reasons. */
 	static const char all_others[] = "'All Others' is time in which the GPU was idle, but not "
@@ -210,17 +221,6 @@ enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error
 			 loss_text(why));
 		pb_put_bytes(out, SPACE_WARNINGS, s->scratch.data, s->scratch.len);
 	}
-	plane = pb_begin(out, SPACE_PLANES);
-	tb_names_clear(&s->names);
-	pb_put_text(out, PLANE_NAME, XPLANE_ENVIRONMENT);
-	put_stat_text(s, XSTAT_CONVERTED_BY, "Tacho", 5, out);
-	put_stat_u64(s, XSTAT_PROFILE_START, s->origin_ns, out);
-	put_stat_u64(s, "profile_stop_time",
-		     s->steps.last_ns > s->origin_ns ? s->steps.last_ns : s->origin_ns, out);
-	TRY(tb_names_status(&s->names, err));
-	buf_put(out, s->names.entries.data, s->names.entries.len);
-	pb_end(out, plane);
-	pb_put_text(out, SPACE_HOSTNAMES, s->host);
 	put_programs(s, out);
 	return buf_status(out, err);
 }
