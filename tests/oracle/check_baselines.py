@@ -95,6 +95,8 @@ def check_junit(run, folder):
         expect(int(suite.get("skipped")) == len(suite.findall("testcase/skipped")), "skipped")
         said = json.loads(run("--diff", a, b, "-f", "json")[1])
         expect(cases[1].find("system-out").text.startswith(said["sentence"]), "the sentence")
+        expect(("By replay of the median step" in cases[1].find("system-out").text) ==
+               (len(said["edits"]) > 0 and said["unexplained_ns"] is not None), "edits")
         numbers = {p.get("name"): int(p.get("value")) for p in suite.find("properties")}
         expect(numbers == {"a.mean_step_ns": said["a"]["mean_ns"], "b.mean_step_ns": said["b"]["mean_ns"]},
                "means")

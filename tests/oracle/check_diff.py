@@ -306,7 +306,11 @@ def folders(check, folder):
     rows = list(csv.DictReader(io.StringIO(run("-f", "csv").stdout)))
     parts = [r for r in rows if r["what"] == "part"]
     check.that(sum(int(r["a_ns"]) for r in parts) == got["a"]["mean_ns"] and
-               len(rows) == len(got["parts"]) + len(got["owners"]), "csv")
+               len(rows) == len(got["parts"]) + len(got["owners"]) + len(got["edits"]) +
+               (got["unexplained_ns"] is not None), "csv")
+    check.that([(r["name"], int(r["difference_ns"])) for r in rows if r["what"] == "edit"] ==
+               [(f"{r['edit']} of {r['of']}", r["difference_ns"]) for r in got["edits"]],
+               "csv of edits")
     check.that("| compute | forward |" in run("-f", "md").stdout, "md")
     page = run("-f", "html").stdout
     parser = Balanced()

@@ -61,12 +61,13 @@ static void put_unlikes(const struct diff *d, struct buf *out)
 
 void diff_put_junit(const struct diff *d, struct buf *out)
 {
-	char sentence[DIFF_SENTENCE], reason[DIFF_SENTENCE];
+	char sentence[DIFF_SENTENCE], reason[DIFF_SENTENCE], edits[DIFF_SENTENCE];
 	bool is_slower = d->estimate.verdict == DIFF_SLOWER;
 	bool is_open = d->estimate.verdict == DIFF_CANNOT_TELL;
 
 	diff_sentence(d, sentence);
 	diff_reason(d, reason);
+	diff_edits_text(d, edits);
 	buf_putf(out,
 		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
 		 " <testsuite name=\"tacho\" tests=\"2\" failures=\"%d\" errors=\"0\" "
@@ -92,6 +93,8 @@ void diff_put_junit(const struct diff *d, struct buf *out)
 	put_xml(out, sentence);
 	buf_put_text(out, " ");
 	put_xml(out, reason);
+	buf_put_text(out, edits[0] ? " " : "");
+	put_xml(out, edits);
 	buf_put_text(out, "</system-out>\n  </testcase>\n </testsuite>\n</testsuites>\n");
 }
 

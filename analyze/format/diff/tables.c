@@ -4,6 +4,8 @@
 
 #include "convert/base/csv.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static void csv_cell(struct buf *out, const char *text)
@@ -13,7 +15,8 @@ static void csv_cell(struct buf *out, const char *text)
 	buf_put_byte(out, ',');
 }
 
-/* A row a part and a row an owner; those of one class and phase add up to the part's. */
+/* A row a part and a row an owner; those of one class and phase add up to the part's.  A row an
+ * edit of the replayed median step, and what these leave of its difference. */
 void diff_put_csv(const struct diff *d, struct buf *out)
 {
 	buf_put_text(out, "what,class,phase,cause,name,a_ns,b_ns,difference_ns\n");
@@ -38,4 +41,14 @@ void diff_put_csv(const struct diff *d, struct buf *out)
 		buf_putf(out, "%lld,%lld,%lld\n", (long long)o->ns.a_ns, (long long)o->ns.b_ns,
 			 (long long)o->ns.difference_ns);
 	}
+	for (size_t i = 0; i < d->edit_count; i++) {
+		char name[DIFF_SENTENCE];
+
+		snprintf(name, sizeof(name), "%s of %s", d->edits[i].edit, d->edits[i].of);
+		buf_put_text(out, "edit,,,,");
+		csv_cell(out, name);
+		buf_putf(out, ",,%lld\n", (long long)d->edits[i].ns.difference_ns);
+	}
+	if (isfinite(d->unexplained_ns))
+		buf_putf(out, "unexplained,,,,,,,%lld\n", llround(d->unexplained_ns));
 }
