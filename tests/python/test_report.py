@@ -68,6 +68,8 @@ class Report(Case):
         with self.assertRaises(tacho.report.ReportError) as caught:
             tacho.report.tables(self.folder, reports="krnels")
         self.assertEqual(caught.exception.status, 2)
+        with self.assertRaises(tacho.report.ReportError): # the option's own name counts as well
+            tacho.report.tables(self.folder, report="krnels")
         path = os.path.join(self.folder, "r0.tacho")
         with open(path, "rb") as file:
             data = file.read()

@@ -50,14 +50,12 @@ def read(*inputs: str, reports: str = "summary", **options: Any) -> Dict[str, An
     steps="10-20", per_step=True, diff=True). Damage in a trace gives a warning, any other error a
     ReportError.
     """
-    words: List[str] = []
+    words: List[str] = [] if options.get("diff") else ["--report=" + reports]
     for name, value in options.items():
         if value is not None and value is not False:
             option = "--" + name.replace("_", "-")
             words.append(option if value is True else "%s=%s" % (option, value))
-    if not options.get("diff"):
-        words.append("--report=" + reports)
-    done = subprocess.run([_tool(), "--format=json", "--quiet", *words, "--", *map(str, inputs)],
+    done = subprocess.run([_tool(), *words, "--format=json", "--quiet", "--", *map(str, inputs)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     said = done.stderr.decode("utf-8", "replace").strip()
     if done.returncode not in (0, _SLOWER, _DAMAGED) or not done.stdout:
