@@ -190,7 +190,8 @@ static bool is_like(const struct pftrace_template *t, const struct begin *b,
 	return true;
 }
 
-/* How much of an annotation comes before its number; 0: it has none, or more. */
+/* How much of an annotation comes before its number, or, where it is not used, before its value; 0:
+ * it has none, or more. */
 static size_t number_begins(struct bytes annotation, struct part *part)
 {
 	const uint8_t *begin = annotation.at;
@@ -200,6 +201,8 @@ static size_t number_begins(struct bytes annotation, struct part *part)
 		return 0;
 	size_t at = (size_t)(annotation.at - begin) + 1;
 
+	if (part->use == PFTRACE_UNUSED)
+		return at - 1;
 	if (!pb_next_padded(&annotation, &number) || annotation.at != annotation.end)
 		return 0;
 	part->value = number.u64;
@@ -227,9 +230,10 @@ void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q, u
 		struct part *part = &t->parts[i];
 		uint8_t use = r->uses[i];
 
-		*part = (struct part){ .len = 0 };
+		*part = (struct part){ .use = use < PFTRACE_MEMBER
+						      ? use
+						      : r->args.uses[use - PFTRACE_MEMBER] };
 		part->len = (uint16_t)number_begins(*bytes, part);
-		part->use = use < PFTRACE_MEMBER ? use : r->args.uses[use - PFTRACE_MEMBER];
 		if (!part->len && part->use == KINETO_KEPT) {
 			part->use = PFTRACE_WHOLE;
 			part->len = (uint16_t)bytes_left(bytes);
