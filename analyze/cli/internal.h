@@ -33,9 +33,6 @@ extern const struct option analyze_memory[];  /* over struct common_options, bef
 /* What does not go together is ST_USAGE. */
 enum status analyze_options_check(const struct analyze_options *o, struct error *err);
 
-/* The N of --run N; 0: it is not there, or is "all" */
-size_t run_number(const struct analyze_options *o);
-
 enum wording options_view(const struct analyze_options *o);
 
 enum { REPORTS_ASKED = 32 };

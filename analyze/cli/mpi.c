@@ -75,12 +75,9 @@ static enum status are_several(const struct tool *t, const struct asked_for *of,
 			       const struct engine_result *r, bool *out, struct error *err)
 {
 	struct runs runs;
-	bool is_searched = false;
 
-	*out = run_number(&t->own) > 0;
-	for (size_t i = 0; i < of->paths->count && !t->own.run; i++)
-		is_searched |= of->paths->searched[i];
-	if (!is_searched)
+	*out = runs_matter(t->own.run, of->paths);
+	if (!*out || t->own.run || !filter_is_empty(&t->filter))
 		return ST_OK;
 	enum status status = runs_find(&runs, r, err);
 	*out = runs.count > 1;

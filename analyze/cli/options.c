@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/internal.h"
 
+#include "analyze/engine/runs.h"
 #include "analyze/report/hta/hta.h"
 #include "analyze/report/where/where.h"
 #include "analyze/report/report_list.h"
@@ -32,9 +33,7 @@ const struct option analyze_options[] = {
 	  "kernel:GLOB=F, work:KIND=F, place:PATH=F, comm=F, comm=overlap, link=Nx, copy[:GLOB]=F, "
 	  "cause:NAME=F, rank:N=median; commas combine edits, semicolons separate alternatives",
 	  AT(what_if), NULL },
-	{ "run", 0, OPTION_TEXT, "N",
-	  "the Nth of several runs in a folder, or all of them as one (default: the latest)",
-	  AT(run), NULL },
+	RUN_OPTION(AT(run)),
 	{ "per-step", 0, OPTION_FLAG, NULL, "also print GPU time by step", AT(per_step), NULL },
 	{ "schema", 0, OPTION_FLAG, NULL, "print the JSON Schema of --format json", AT(schema),
 	  NULL },
@@ -76,14 +75,6 @@ const struct option analyze_memory[] = {
 	{ .name = NULL },
 };
 
-size_t run_number(const struct analyze_options *o)
-{
-	char *end = NULL;
-	unsigned long number = o->run && o->run[0] != '-' ? strtoul(o->run, &end, 10) : 0;
-
-	return end && !*end ? number : 0;
-}
-
 /* NULL: there is none. */
 static const struct report_type *compat_find(const char *name)
 {
@@ -120,9 +111,7 @@ enum status analyze_options_check(const struct analyze_options *o, struct error 
 	if (o->compat && (o->merge || o->partial || o->diff))
 		return fail(err, ST_USAGE, NOWHERE,
 			    "--compat cannot be combined with --partial, --merge or --diff");
-	if (o->run && strcmp(o->run, "all") != 0 && !run_number(o))
-		return fail(err, ST_USAGE, NOWHERE,
-			    "--run %.40s: must be a number from 1 on, or all", o->run);
+	TRY(runs_option_check(o->run, err));
 	if (o->run && (o->merge || o->partial))
 		return fail(err, ST_USAGE, NOWHERE,
 			    "--run cannot be combined with --partial or --merge");

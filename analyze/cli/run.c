@@ -9,7 +9,6 @@
 #include "analyze/report/operators/captures.h"
 #include "convert/base/messages.h"
 #include "convert/output/output.h"
-#include "schemas/base/quantity.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +25,15 @@ void tool_complain(const char *path, const struct error *err)
 
 /* ---- inputs ----------------------------------------------------------------------------- */
 
+static enum status find_origin(struct tool *t, const struct input_paths *paths, struct error *err)
+{
+	return filter_find_origin(&t->filter, paths->paths, paths->count,
+				  &(struct budget){ .opening = (size_t)t->common.memory_bytes / 4,
+						    .resident = FIRST_EVENT_BYTES,
+						    .scratch = scratch_folder() },
+				  err);
+}
+
 enum status tool_paths(struct tool *t, char **operands, size_t count, struct input_paths *paths,
 		       struct error *err)
 {
@@ -40,11 +48,7 @@ enum status tool_paths(struct tool *t, char **operands, size_t count, struct inp
 		say_passed_over(TOOL, passed.twin, PASSED_TWIN);
 		say_passed_over(TOOL, paths->special, PASSED_SPECIAL);
 	}
-	return filter_find_origin(&t->filter, paths->paths, paths->count,
-				  &(struct budget){ .opening = (size_t)t->common.memory_bytes / 4,
-						    .resident = FIRST_EVENT_BYTES,
-						    .scratch = scratch_folder() },
-				  err);
+	return find_origin(t, paths, err);
 }
 
 static void show_progress(const char *text)
@@ -76,51 +80,6 @@ struct engine_request tool_request(struct tool *t, char *const *paths, size_t co
 		.scratch = scratch_folder(),
 		.show = show ? show_progress : NULL,
 	};
-}
-
-/* ---- runs ------------------------------------------------------------------------------- */
-
-static enum status choose_run(const struct tool *t, const struct runs *runs, size_t *number,
-			      struct error *err)
-{
-	size_t wanted = run_number(&t->own);
-	char when[UNIT_TEXT];
-
-	*number = wanted ? wanted : runs->count;
-	if (wanted > runs->count)
-		return fail(err, ST_USAGE, NOWHERE, "--run %s: the inputs contain %zu run%s",
-			    t->own.run, runs->count, runs->count == 1 ? "" : "s");
-	for (size_t i = 0; runs->count > 1 && !t->common.quiet && i < runs->count; i++) {
-		const struct run_of_inputs *run = &runs->all[i];
-
-		say(TOOL, "run %zu, begun %s: %zu file%s, %.200s%s%s", i + 1,
-		    unit_format_instant(run->begin_ns / 1000000000u * 1000000000u, when),
-		    run->inputs, run->inputs == 1 ? "" : "s", run->path,
-		    run->inputs == 1 ? "" : " and others",
-		    i + 1 == *number ? wanted ? ": analysed" : ": analysed, the latest" : "");
-	}
-	return ST_OK;
-}
-
-/* Leaves files of other runs than `number` out. */
-static size_t leave_others(struct input_paths *paths, const struct runs *runs, size_t number,
-			   bool also_named)
-{
-	size_t kept = 0, left_out = 0;
-
-	for (size_t i = 0; i < paths->count; i++) {
-		uint32_t run = runs->of_input[i];
-
-		if ((paths->searched[i] || also_named) && run != NO_RUN && run != number) {
-			free(paths->paths[i]);
-			left_out++;
-			continue;
-		}
-		paths->searched[kept] = paths->searched[i];
-		paths->paths[kept++] = paths->paths[i];
-	}
-	paths->count = kept;
-	return left_out;
 }
 
 static enum status read_paths(struct tool *t, const struct input_paths *paths,
@@ -168,32 +127,41 @@ enum status tool_read(struct tool *t, char **operands, size_t count,
 		      struct engine_result *out, struct error *err)
 {
 	struct input_paths paths = { .count = 0 };
-	struct engine_result of_run = { .tables = NULL };
+	struct engine_result tells_runs = { .tables = NULL };
+	struct run_choice choice = { t->own.run, TOOL, "analysed", t->common.quiet, 0, 0 };
 	struct runs runs = { .count = 0 };
-	bool is_named = run_number(&t->own) > 0, wants = is_named;
 	enum status status = tool_paths(t, operands, count, &paths, err);
-	size_t number = 0;
+	bool wants = status == ST_OK && runs_matter(choice.option, &paths), is_read = !wants;
 
-	if (status == ST_OK)
-		status = read_paths(t, &paths, reports, pictures, out, err);
-	for (size_t i = 0; i < paths.count && !t->own.run; i++)
-		wants |= paths.searched[i];
-	if (status == ST_OK && wants)
-		status = runs_find(&runs, out, err);
-	if (status == ST_OK && wants)
-		status = choose_run(t, &runs, &number, err);
-	/* Only what was read tells which run it is of: the one that is wanted is read again, alone.
-	 */
-	if (status == ST_OK && runs.count > 1 && leave_others(&paths, &runs, number, is_named)) {
-		status = read_paths(t, &paths, reports, pictures, &of_run, err);
-		if (status == ST_OK)
-			status = runs_put(&runs, number, of_run.tables, err);
-		engine_result_release(out);
-		*out = of_run;
+	*out = (struct engine_result){ .tables = NULL };
+	/* Only what was read tells which run it is of: the one that is wanted is read again, alone,
+	 * and a filter may hide what tells it. */
+	if (wants && filter_is_empty(&t->filter)) {
+		status = read_paths(t, &paths, reports, pictures, &tells_runs, err);
+	} else if (wants) {
+		struct engine_request how = tool_request(t, paths.paths, paths.count);
+
+		status = runs_read(&tells_runs, &how, err);
+		is_read = true;
 	}
+	if (status == ST_OK && wants)
+		status = runs_find(&runs, &tells_runs, err);
+	if (status == ST_OK && wants)
+		status = runs_choose(&choice, &runs, &paths, err);
+	if (choice.left_out && status == ST_OK)
+		status = find_origin(t, &paths, err);
+	if (status == ST_OK && (is_read || choice.left_out)) {
+		status = read_paths(t, &paths, reports, pictures, out, err);
+	} else {
+		*out = tells_runs;
+		tells_runs = (struct engine_result){ .tables = NULL };
+	}
+	if (status == ST_OK && choice.left_out)
+		status = runs_put(&runs, choice.number, out->tables, err);
 	if (status == ST_OK && t->own.capture)
 		status = read_captures(t, out, err);
 	runs_release(&runs);
+	engine_result_release(&tells_runs);
 	input_paths_free(&paths);
 	return status;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/engine/runs.h"
 
+#include "convert/base/messages.h"
+#include "schemas/base/quantity.h"
 #include "schemas/base/sort.h"
 
 #include <stdlib.h>
@@ -118,6 +120,81 @@ enum status runs_find(struct runs *out, const struct engine_result *r, struct er
 	}
 	free(all);
 	return ST_OK;
+}
+
+/* ---- the run that is wanted --------------------------------------------------------------- */
+
+/* 0: none, or "all" */
+static size_t number_of(const char *option)
+{
+	char *end = NULL;
+	unsigned long number = option && option[0] != '-' ? strtoul(option, &end, 10) : 0;
+
+	return end && !*end ? number : 0;
+}
+
+enum status runs_option_check(const char *option, struct error *err)
+{
+	return !option || strcmp(option, "all") == 0 || number_of(option)
+		       ? ST_OK
+		       : fail(err, ST_USAGE, NOWHERE,
+			      "--run %.40s: must be a number from 1 on, or all", option);
+}
+
+bool runs_matter(const char *option, const struct input_paths *paths)
+{
+	bool is_searched = false;
+
+	for (size_t i = 0; i < paths->count && !option; i++)
+		is_searched |= paths->searched[i];
+	return is_searched || number_of(option) > 0;
+}
+
+enum status runs_choose(struct run_choice *c, const struct runs *runs, struct input_paths *paths,
+			struct error *err)
+{
+	size_t wanted = number_of(c->option), kept = 0;
+	char when[UNIT_TEXT];
+
+	c->number = wanted ? wanted : runs->count;
+	if (wanted > runs->count)
+		return fail(err, ST_USAGE, NOWHERE, "--run %s: the inputs contain %zu run%s",
+			    c->option, runs->count, runs->count == 1 ? "" : "s");
+	for (size_t i = 0; runs->count > 1 && !c->is_quiet && i < runs->count; i++) {
+		const struct run_of_inputs *run = &runs->all[i];
+
+		say(c->tool, "run %zu, begun %s: %zu file%s, %.200s%s%s%s%s", i + 1,
+		    unit_format_instant(run->begin_ns / 1000000000u * 1000000000u, when),
+		    run->inputs, run->inputs == 1 ? "" : "s", run->path,
+		    run->inputs == 1 ? "" : " and others", i + 1 == c->number ? ": " : "",
+		    i + 1 == c->number ? c->verb : "",
+		    i + 1 == c->number && !wanted ? ", the latest" : "");
+	}
+	for (size_t i = 0; i < paths->count; i++) {
+		uint32_t run = runs->of_input[i];
+
+		if ((paths->searched[i] || wanted) && run != NO_RUN && run != c->number) {
+			free(paths->paths[i]);
+			c->left_out++;
+			continue;
+		}
+		paths->searched[kept] = paths->searched[i];
+		paths->paths[kept++] = paths->paths[i];
+	}
+	paths->count = kept;
+	return ST_OK;
+}
+
+enum status runs_read(struct engine_result *out, const struct engine_request *how,
+		      struct error *err)
+{
+	static const struct report_type *const none[] = { NULL };
+	struct engine_request whole = *how;
+
+	whole.reports = none;
+	whole.filter = NULL;
+	whole.pictures = PICTURES_NONE;
+	return engine_accumulate(out, &whole, err);
 }
 
 #define RUN_COLUMNS(X)                                                                             \

@@ -4,6 +4,8 @@
  * and an exit code is made.
  */
 #include "convert/cli/internal.h"
+
+#include "analyze/engine/runs.h"
 #include "convert/base/temporary.h"
 #include "convert/output/gzip.h"
 #include "schemas/base/plain.h"
@@ -29,6 +31,7 @@ static const struct option own_rows[] = {
 	{ "align", 0, OPTION_TEXT, "HOW",
 	  "how to align the clocks of hosts: anchors, collectives (by their ends) or none",
 	  offsetof(struct own_options, align), "anchors" },
+	RUN_OPTION(offsetof(struct own_options, run)),
 	{ "max-size", 0, OPTION_SIZE, "SIZE",
 	  "maximum uncompressed size of a file: short events are merged until it fits",
 	  offsetof(struct own_options, max_size), NULL },
@@ -170,6 +173,8 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 		ticker = progress_start(&(struct progress_hooks){ look, show }, r);
 	if (status == ST_OK)
 		status = name_rules_new(&r->rules, NULL, 0, &err);
+	if (status == ST_OK)
+		status = choose_run(r, &err);
 	if (status == ST_OK && (r->type->wants_report || !is_one_output(r)))
 		status = filter_find_origin(&r->filter, r->paths.paths, r->paths.count, &r->budget,
 					    &err);
@@ -302,6 +307,7 @@ static enum status check_options(struct run *r, int operands, struct error *err)
 	if (!align_mode_find(r->own.align, &align))
 		return fail(err, ST_USAGE, NOWHERE,
 			    "--align %s: must be anchors, collectives or none", r->own.align);
+	TRY(runs_option_check(r->own.run, err));
 	if (!operands)
 		return fail(err, ST_USAGE, NOWHERE, "no INPUT is given; - is standard input");
 	if (r->type->is_binary && !r->common.output && !r->open.open && isatty(STDOUT_FILENO))

@@ -3,39 +3,74 @@
  * engine. */
 #include "convert/cli/internal.h"
 
-#include "analyze/engine/engine.h"
+#include "analyze/engine/runs.h"
 #include "analyze/format/format.h"
 #include "analyze/report/report_list.h"
+#include "convert/base/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define TOOL     "tacho-convert"
 #define PAGE_MAX ((size_t)256 << 20)
 enum { COLUMNS = 100 };
 
 /* The conversion reports faults of the inputs; what they held is in the tables all the same. */
-static enum status run_engine(const struct run *r, struct tables **out, char *const *paths,
-			      const struct report_type *const *reports, enum pictures pictures,
-			      struct error *err)
+static struct engine_request request_of(const struct run *r, char *const *paths)
 {
-	struct engine_request request = {
+	return (struct engine_request){
 		.paths = paths,
 		.count = r->paths.count,
-		.reports = reports,
 		.rules = r->rules,
 		.filter = &r->filter,
 		.memory_bytes = (size_t)r->common.memory_bytes,
 		.threads = 1,
-		.pictures = pictures,
 		.scratch = r->budget.scratch,
 	};
+}
+
+static enum status run_engine(const struct run *r, struct tables **out, char *const *paths,
+			      const struct report_type *const *reports, enum pictures pictures,
+			      struct error *err)
+{
+	struct engine_request request = request_of(r, paths);
 	struct engine_outcome *outcomes = calloc(r->paths.count, sizeof(*outcomes));
 	enum status status;
 
 	if (!outcomes)
 		return fail_memory(err);
+	request.reports = reports;
+	request.pictures = pictures;
 	status = engine_run(out, &request, outcomes, err);
 	free(outcomes);
+	return status;
+}
+
+enum status choose_run(struct run *r, struct error *err)
+{
+	struct run_choice choice = { r->own.run, TOOL, "converted", r->common.quiet, 0, 0 };
+	struct engine_request request = request_of(r, r->paths.paths);
+	unsigned cores = r->common.threads ? (unsigned)r->common.threads : ahead_cores();
+	struct engine_result result;
+	struct runs runs = { .count = 0 };
+
+	if (!runs_matter(choice.option, &r->paths) || (r->paths.count < 2 && !choice.option))
+		return ST_OK;
+	for (size_t i = 0; i < r->paths.count; i++)
+		if (strcmp(r->paths.paths[i], "-") == 0)
+			return choice.option ? fail(err, ST_USAGE, NOWHERE,
+						    "--run %s: standard input can be read only "
+						    "once",
+						    choice.option)
+					     : ST_OK;
+	request.threads = cores < request.count ? cores : (unsigned)request.count;
+	enum status status = runs_read(&result, &request, err);
+	if (status == ST_OK)
+		status = runs_find(&runs, &result, err);
+	if (status == ST_OK)
+		status = runs_choose(&choice, &runs, &r->paths, err);
+	runs_release(&runs);
+	engine_result_release(&result);
 	return status;
 }
 

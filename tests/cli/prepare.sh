@@ -62,6 +62,9 @@ cat >captured/four.json <<'JSON'
 JSON
 sed 's/"rank": 1/"rank": 0/; s/"pid": 100/"pid": 99/g; s/node7/node6/' small.json >rank0.json
 mkdir two && cp small.json rank0.json two/
+# The same rank once more, nine seconds later.
+mkdir runs && cp small.json runs/a.json
+sed 's/"pid": 100/"pid": 200/g; s/1700000000000000000/1700000009000000000/' small.json >runs/b.json
 gzip -nc small.json >small.json.gz
 "$bin/tacho-convert" -q small.json -t log -o small.tacho
 # What rows compare with.
