@@ -3,8 +3,8 @@
  * rule.h - what to change first: rules over the figures of a run.
  *
  * A rule reads facts: means per step and GPU over all ranks.  If it applies, it describes in a
- * sentence what it found, and gives an upper bound for what the change can save.  Savings overlap,
- * so they do not add up.  Thresholds are shares of a step.
+ * sentence what it found, and gives the time that it is about.  Savings overlap, so they do not
+ * add up.  Thresholds are shares of a step.
  *
  * To add a rule: a row in the table of gpu.c (what GPUs do), host.c (what the host does), ranks.c
  * (memory, steps, ranks) or health.c (clocks and links), with the family of the verdict that it
@@ -161,7 +161,7 @@ bool facts_spread(const struct facts *f, struct spread *out);
 
 enum { BRIEF_COLUMNS = 40, BRIEF_TEXT = 4 * BRIEF_COLUMNS + 1, FINDING_TEXT = 400 };
 struct finding {
-	double saving_ns; /* per step, at most */
+	double saving_ns; /* per step: the time that it is about */
 	enum family family;
 	char evidence[FINDING_TEXT];
 	char brief[BRIEF_TEXT]; /* the same in a few words, for lists */
@@ -232,7 +232,7 @@ enum status savings_next(const struct facts *f, const char *before, enum family 
 			 struct error *err);
 /* Fills in what bounds a step with the edits of each row of `what_if`. */
 enum status what_if_next(const struct facts *f, struct error *err);
-/* The edits of a finding, or "".  `most_ns` is the upper bound of its saving. */
+/* The edits of a finding, or "".  `most_ns` is the time that it is about. */
 enum { EDITS_TEXT = 4 * 128 };
 void finding_edits(const struct facts *f, const char *rule, double most_ns, char out[EDITS_TEXT]);
 enum family family_of_cause(const char *cause);
@@ -244,7 +244,7 @@ enum { FOUND_MAX = 64 };
 struct found {
 	const struct rule *rule;
 	struct finding finding;
-	double saving_ns; /* by the replay, or else the finding's bound */
+	double saving_ns; /* by the replay, or else that of the finding */
 	bool is_replayed;
 	char edits[EDITS_TEXT]; /* "": none */
 };

@@ -363,7 +363,7 @@ void test_format_names_apart(void)
 void test_format_remedies_whole(void)
 {
 	static const unsigned widths[] = { 60, 80, 100, 140 };
-	struct fix fix = { .rule = "fp32_gemm", .saving = "12,345.6", .is_most = true };
+	struct fix fix = { .rule = "fp32_gemm", .saving = "12,345.6", .sign = "of" };
 	struct blocks b;
 	struct buf out;
 
@@ -394,7 +394,7 @@ void test_format_remedies_whole(void)
 			*end = '\n';
 		}
 		/* the sign stands before the saving, and the remedy has its label */
-		CHECK(strstr(buf_text(&out), "1   \xe2\x89\xa4 12,345.6   fp32_gemm") != NULL);
+		CHECK(strstr(buf_text(&out), "1   of 12,345.6   fp32_gemm") != NULL);
 		CHECK(strstr(buf_text(&out), "\n                 try") != NULL);
 		/* without blanks, as a long word goes on in the next line */
 		from = to = (char *)(uintptr_t)buf_text(&out);

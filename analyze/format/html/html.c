@@ -327,7 +327,7 @@ static void draw_findings(struct buf *out, const struct block *b)
 						 "</i></div>"
 					       : "<b>%s %s %s</b><span>alone: the step waits for "
 						 "something else</span>",
-				  f->is_most ? "\xe2\x89\xa4" : "\xe2\x88\x92", f->saving,
+				  f->sign, f->saving,
 				  b->findings.unit, f->share, b->findings.of, f->share);
 		else
 			html_raw(out, "<b>memory</b>");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FIX FIRST: what to change, by what it saves at most; and the report of findings in full. */
+/* FIX FIRST: what to change, by what it saves; and the report of findings in full. */
 #include "analyze/format/page/internal.h"
 
 #include "analyze/findings/rule.h"
@@ -41,16 +41,22 @@ static size_t count_replayed(const struct view *v)
 	return count;
 }
 
+/* Without a replay nothing is known but the time that a finding is about. */
+static const char *sign_of(const struct view *v, size_t row)
+{
+	return view_cell(v, row, "is_replayed").u64 == 1 ? "\xe2\x88\x92" : "of";
+}
+
 static const char *note_text(const struct page *p, const struct view *v,
 			     const struct time_unit *unit, struct blocks *b)
 {
 	const char *per = p->has_steps ? " per step" : "";
 
 	if (!count_replayed(v))
-		return blocks_text(b, "upper bounds, %s%s; savings overlap, do not add them",
+		return blocks_text(b, "%s%s that each is about; what changes save is not known",
 				   unit->name, per);
 	return blocks_text(b, "%s%s saved by each line alone (replay)%s", unit->name, per,
-			   count_replayed(v) < v->count ? "; \xe2\x89\xa4: upper bound" : "");
+			   count_replayed(v) < v->count ? "; of: time it is about" : "");
 }
 
 /* "222.4 → 128.7 ms, 1.73 x with 1, 2 and 4; then compute" */
@@ -115,8 +121,8 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 		add_cell(r, view_cell(v, i, "advice").text);
 	}
 	add_sentence(b, ROLE_NOTE, 0,
-		     "Each saving is that of a replay of this change alone; without a replay, the "
-		     "time seen is an upper bound. Savings do not add up.");
+		     "Each saving is that of a replay of this change alone; what is not replayed "
+		     "saves some of the time seen, or more. Savings do not add up.");
 	if (together_text(p, &ms, b))
 		add_sentencef(b, ROLE_NOTE, 0, "Together: %s.", together_text(p, &ms, b));
 	if (order_text(v))
@@ -143,10 +149,11 @@ void build_fixes(const struct page *p, struct blocks *b)
 	add_section(
 		b, "Fix first",
 		is_text(p) ? note_text(p, &v, &unit, b)
-			   : blocks_text(b, "Saved per %s by %s. Savings overlap: do not add them.",
-					 step_word(p),
-					 count_replayed(&v) ? "each change alone (replay)"
-							    : "each change at most"));
+			   : blocks_text(b,
+					 "Saved per %s by each change alone (replay); of: the time "
+					 "that a finding is about, where no replay tells what it "
+					 "saves. Savings overlap: do not add them.",
+					 step_word(p)));
 	list = add_block(b, BLOCK_FINDINGS);
 	list->findings.rows = rows;
 	list->findings.count = shown;
@@ -165,9 +172,9 @@ void build_fixes(const struct page *p, struct blocks *b)
 			.advice = view_cell(&v, i, "advice").text,
 			.where = view_text(&v, i, "where")[0] ? view_text(&v, i, "where") : NULL,
 			.share = view_cell(&v, i, "share_of_step").f64,
-			.is_most = view_cell(&v, i, "is_replayed").u64 != 1,
+			.sign = sign_of(&v, i),
 		};
-		if (saving_ns > 0 || !rows[i].is_most)
+		if (saving_ns > 0 || view_cell(&v, i, "is_replayed").u64 == 1)
 			rows[i].saving = show_saving(b, saving_ns, &unit);
 		/* what is said of a rule begins behind the longest name of those shown */
 		end = RULE_AT + (unsigned)strlen(rows[i].rule) + 2;
@@ -215,10 +222,7 @@ void build_findings(const struct page *p, struct blocks *b)
 		add_cellf(b, r, "%zu", i + 1);
 		bool is_replayed = view_cell(&v, i, "is_replayed").u64 == 1;
 		bool has_saving = saving_ns > 0 || is_replayed;
-		add_cell(r, !has_saving   ? NULL
-			    : is_replayed ? "\xe2\x88\x92"
-					  : "\xe2\x89\xa4")
-			->token = TOKEN_BOLD;
+		add_cell(r, has_saving ? sign_of(&v, i) : NULL)->token = TOKEN_BOLD;
 		add_cell(r, has_saving ? show_saving(b, saving_ns, &unit) : NULL)->token =
 			TOKEN_BOLD;
 		rule = add_cell(r, view_cell(&v, i, "rule").text);

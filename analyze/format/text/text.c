@@ -418,8 +418,8 @@ static void draw_findings(struct text *t, const struct block *b)
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const char *saving = b->findings.rows[i].saving;
 
-		if (saving && SIGN_AT + 2 + text_width(saving) > end)
-			end = SIGN_AT + 2 + text_width(saving);
+		if (saving && SIGN_AT + 3 + text_width(saving) > end)
+			end = SIGN_AT + 3 + text_width(saving);
 	}
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const struct fix *f = &b->findings.rows[i];
@@ -428,8 +428,7 @@ static void draw_findings(struct text *t, const struct block *b)
 		snprintf(number, sizeof(number), "%zu", i + 1);
 		text_at(t, 0, TOKEN_TEXT, number);
 		if (f->saving) {
-			text_at(t, SIGN_AT, TOKEN_BOLD,
-				f->is_most ? "\xe2\x89\xa4" : "\xe2\x88\x92");
+			text_at(t, SIGN_AT, TOKEN_BOLD, f->sign);
 			text_right(t, end, TOKEN_BOLD, f->saving);
 		}
 		draw_finding(t, b, f, end + CALLOUT_AT - SAVING_END);
