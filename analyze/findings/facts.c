@@ -146,8 +146,7 @@ double facts_cause(const struct facts *f, const char *cause)
 	return facts_gaps(f, (struct gap_query){ .cause = cause }).ns;
 }
 
-/* Lead and tail are outside of steps, or findings of their own: late_start and long_tail. */
-static bool is_outside(const struct facts *f, const char *part)
+bool facts_is_outside(const struct facts *f, const char *part)
 {
 	if (!strcmp(part, "lead"))
 		return f->has_steps || f->lead_ns >= LATE_SHARE * f->window_ns;
@@ -164,7 +163,7 @@ struct amount facts_wait(const struct facts *f, struct gap_query which)
 
 	for (i = 0; i < 3; i++) {
 		which.part = all[i];
-		if (is_outside(f, all[i]))
+		if (facts_is_outside(f, all[i]))
 			continue;
 		one = facts_gaps(f, which);
 		sum.ns += one.ns;
@@ -199,7 +198,7 @@ double facts_own(const struct facts *f, const char **longest)
 	for (size_t i = 0; i < f->gap_count; i++) {
 		const char *name = host_phase(&f->gaps[i]);
 		if (!name || is_known_phase(name) || strcmp(f->gaps[i].kind, "plain") != 0 ||
-		    is_outside(f, f->gaps[i].part))
+		    facts_is_outside(f, f->gaps[i].part))
 			continue;
 		double ns = facts_per_gpu(f, (double)f->gaps[i].ns);
 		sum += ns;

@@ -94,6 +94,14 @@ static const char *most_of(const struct facts *f, const char *part, double *most
 	return cause;
 }
 
+/* NONE: it is not what bounds a step. */
+static enum family family_beside_steps(const struct facts *f, const char *cause)
+{
+	enum family family = family_of_cause(cause);
+
+	return f->has_steps || family == FAMILY_HOST ? FAMILY_NONE : family;
+}
+
 static bool late_start(const struct facts *f, struct finding *out)
 {
 	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT], name[CUT_TEXT];
@@ -102,7 +110,7 @@ static bool late_start(const struct facts *f, struct finding *out)
 	if (f->lead_ns < LATE_SHARE * f->window_ns)
 		return false;
 	const char *cause = most_of(f, "lead", &most);
-	out->family = f->has_steps ? FAMILY_NONE : family_of_cause(cause);
+	out->family = family_beside_steps(f, cause);
 	rule_brief(out, "%s, most of it %s", span_text(a, f->lead_ns), cut_text(name, cause, 16));
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s of the window's %s%s pass before the first GPU event; %s of that is %.60s.",
@@ -124,7 +132,7 @@ static bool long_tail(const struct facts *f, struct finding *out)
 	if (f->tail_ns < LATE_SHARE * f->window_ns)
 		return false;
 	const char *cause = most_of(f, "tail", &most);
-	out->family = f->has_steps ? FAMILY_NONE : family_of_cause(cause);
+	out->family = family_beside_steps(f, cause);
 	rule_brief(out, "%s after the last GPU event", span_text(a, f->tail_ns));
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s of the window's %s%s pass after the last GPU event.", span_text(a, f->tail_ns),

@@ -103,6 +103,8 @@ struct amount facts_gaps(const struct facts *f, struct gap_query which);
 double facts_cause(const struct facts *f, const char *cause);
 /* A sum over all ranks as a mean per step and GPU. */
 double facts_per_gpu(const struct facts *f, double sum);
+/* Whether lead or tail are outside of steps, or findings of their own: late_start, long_tail. */
+bool facts_is_outside(const struct facts *f, const char *part);
 /* Idle time inside marked steps; without marks, all but a lead or tail with its own finding. */
 struct amount facts_wait(const struct facts *f, struct gap_query which);
 /* Time of "launch" or "dispatch" that does not belong to the rules of the optimizer, of unused

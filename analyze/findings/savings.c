@@ -123,8 +123,9 @@ static void savings_most(const struct facts *f, struct savings *s)
 
 		enum family family = family_of_cause(g->cause);
 
-		if (f->has_steps && strcmp(g->part, "span") != 0)
-			continue; /* outside of steps */
+		/* the program starts and ends, once: its host bounds no step */
+		if (facts_is_outside(f, g->part) && (f->has_steps || family == FAMILY_HOST))
+			continue;
 		/* the driver and the profiler start, once */
 		if (!strcmp(g->part, "lead") &&
 		    (family == FAMILY_COMPILE || !strcmp(g->cause, "profiler")))

@@ -554,6 +554,10 @@ def scenes():
                             evidence="1 of 6 steps takes", advice="--report slow"),
         "late_start": Scene("late_start", 2000, None, COMPUTE, first=False, hole=(0, 0),
                             before=warm_up, evidence="2.0 ms of the window's 12.0 ms", advice="warm up"),
+        # the host would win, were it about steps
+        "late_start of a program": Scene(
+            "late_start", 25010, None, COMPUTE, hole=(0, 0), is_marked=False,
+            before=lambda run: run.host("load the data", 0, 25000) or 25000),
         "late_start without marks": Scene(
             "late_start", 5000, None, COMPUTE, first=False, hole=(0, 0), lead=5000,
             is_marked=False, setup=lambda run: run.host("prepare", 0, 4000), advice="warm up"),

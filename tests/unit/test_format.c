@@ -395,7 +395,7 @@ void test_format_remedies_whole(void)
 		}
 		/* the sign stands before the saving, and the remedy has its label */
 		CHECK(strstr(buf_text(&out), "1   of 12,345.6   fp32_gemm") != NULL);
-		CHECK(strstr(buf_text(&out), "\n                 try") != NULL);
+		CHECK(strstr(buf_text(&out), "\n                  try") != NULL);
 		/* without blanks, as a long word goes on in the next line */
 		from = to = (char *)(uintptr_t)buf_text(&out);
 		for (; *from; from++)

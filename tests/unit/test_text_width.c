@@ -230,6 +230,7 @@ void test_text_words_whole(void)
 {
 	static const char name[] = "torch.nn.functional.scaled_dot_product_attention";
 	struct fix fix = { .rule = "unfused_attention",
+			   .sign = "of",
 			   .saving = "9.2",
 			   .brief = "2 softmax kernels",
 			   .advice = "torch.nn.functional.scaled_dot_product_attention (flash)" };

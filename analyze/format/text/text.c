@@ -418,8 +418,9 @@ static void draw_findings(struct text *t, const struct block *b)
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const char *saving = b->findings.rows[i].saving;
 
-		if (saving && SIGN_AT + 3 + text_width(saving) > end)
-			end = SIGN_AT + 3 + text_width(saving);
+		unsigned begin = SIGN_AT + 1 + (saving ? text_width(b->findings.rows[i].sign) : 0);
+		if (saving && begin + text_width(saving) > end)
+			end = begin + text_width(saving);
 	}
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const struct fix *f = &b->findings.rows[i];
