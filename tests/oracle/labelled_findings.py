@@ -556,7 +556,7 @@ def scenes():
                             before=warm_up, evidence="2.0 ms of the window's 12.0 ms", advice="warm up"),
         # the host would win, were it about steps
         "late_start of a program": Scene(
-            "late_start", 25010, None, COMPUTE, hole=(0, 0), is_marked=False,
+            "late_start", 25010, None, COMPUTE, first=False, hole=(0, 0), is_marked=False,
             before=lambda run: run.host("load the data", 0, 25000) or 25000),
         "late_start without marks": Scene(
             "late_start", 5000, None, COMPUTE, first=False, hole=(0, 0), lead=5000,
