@@ -135,6 +135,8 @@ class Job:
             if self.recomputes and self.rng.random() < 0.3:
                 self.block(self.rng.randrange(self.blocks), 12, False)
             elif self.recomputes and not differentiates and self.rng.random() < 0.2:
+                if self.rng.random() < 0.5:
+                    self.operator("aten::linear", 12, **{"Sequence number": self.number, "Fwd thread id": 0})
                 self.forward("again", 12, False)
             self.operator(f"aten::{name}_backward", 12, self.rng.randint(0, 1),
                           **({"Sequence number": self.number, "Fwd thread id": 0} if differentiates else {}))
@@ -223,7 +225,9 @@ class Tree:
                                  other["begin"] <= one["begin"] < other["end"] for other in self.threads[tid])
                 if one["number"] is None and ("Backward" in operators[-1] or "autograd::" in operators[-1]):
                     self.plain[tid] = one["begin"]
-                elif one["number"] is not None and self.plain[tid] > self.forward and not has_frames:
+                if one["number"] is not None and one["name"] == "aten::linear":
+                    self.plain[tid] = one["begin"]
+                if one["number"] is not None and self.plain[tid] > self.forward and not has_frames:
                     path += (RECOMPUTE,)
         elif one["cat"] == "cpu_op" and one["number"] is not None:
             self.forward = one["begin"]
