@@ -8,6 +8,7 @@ Random files and real ones, each figure to the nanosecond, and the same GPU time
 `tacho-convert -t folded`; and TraceLens' ops_summary.csv where there is one.
 """
 import argparse
+import ast
 import collections
 import csv
 import decimal
@@ -270,6 +271,18 @@ def check_tracelens(checks, traces):
             have = rows[operator]["gpu_self_ns"] / 1000
             checks.expect(abs(have - us) <= 0.002 * max(us, 10),
                           f"{name} {operator}: {have} us, TraceLens {us}")
+        rows, wanted = figures(events, True), collections.Counter()
+        with open(path.replace("ops_summary", "ops_unique_args"), encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                shape = (row[part] and json.dumps(ast.literal_eval(row[part]))
+                         for part in ("Input Dims", "Input type"))
+                wanted[row["name"], *(text or None for text in shape)] += \
+                    float(row["total_direct_kernel_time_sum"])
+        checks.expect(len(wanted) > 5, f"{name}: {len(wanted)} operators by shapes")
+        for operator, us in wanted.items():
+            have = rows[operator]["gpu_self_ns"] / 1000
+            checks.expect(abs(have - us) <= 0.002 * max(us, 10),
+                          f"{name} {operator}: {have} us, TraceLens {us}")
 
 
 def main():
@@ -281,6 +294,7 @@ def main():
     parser.add_argument("--first", type=int, default=1)
     args = parser.parse_args()
     checks = Checks(args.bin)
+    csv.field_size_limit(1 << 30)
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.first, args.first + args.random):
             path = os.path.join(folder, f"{seed}.json")

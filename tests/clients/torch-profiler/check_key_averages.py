@@ -147,6 +147,10 @@ def models():
     yield "attention", torch.nn.Sequential(Attention(), Attention()), torch.randn(2, 5, 16)
     yield "checkpointed", Checkpointed(True), torch.randn(4, 16, requires_grad=True)
     yield "checkpointed again", Checkpointed(False), torch.randn(4, 16, requires_grad=True)
+    bare = Checkpointed(False)
+    bare.first = torch.nn.Identity()
+    bare.is_bare = True     # its backward begins with no loss
+    yield "checkpointed bare", bare, torch.randn(4, 16, requires_grad=True)
     yield "recurrent", Recurrent(), torch.randn(2, 5, 16)
     yield "checkpointed encoder", Encoder(), torch.randn(2, 5, 16)
     yield "twice", Twice(), torch.randn(4, 16)
@@ -166,8 +170,11 @@ def train(model, x, steps=3):
     optimizer = torch.optim.Adam(model.parameters())
     for _ in range(steps):
         optimizer.zero_grad()
-        loss = torch.nn.functional.mse_loss(model(x), x)
-        loss.backward()
+        if getattr(model, "is_bare", False):
+            y = model(x)
+            y.backward(torch.ones_like(y))
+        else:
+            torch.nn.functional.mse_loss(model(x), x).backward()
         optimizer.step()
         yield
 
@@ -191,6 +198,13 @@ def calls_of(model, run):
     return names
 
 
+def averages(profiler):
+    """By name, by name and shapes, and the names of asynchronous operators: these end on another thread than
+    they began on, so that to PyTorch they have no time of their own."""
+    return (profiler.key_averages(), profiler.key_averages(group_by_input_shape=True),
+            {event.name for event in profiler.events() if event.is_async})
+
+
 class Checks:
     def __init__(self, binaries):
         self.tool, self.passed, self.failed = os.path.join(binaries, "tacho-analyze"), 0, 0
@@ -206,14 +220,14 @@ class Checks:
                               stdout=subprocess.PIPE, check=True)
         return json.loads(done.stdout)["ranks"][0]
 
-    def averages(self, label, path, profiler):
-        has_frames = any(".py(" in row.key for row in profiler.key_averages())
+    def averages(self, label, path, *tables):
+        """`tables` are the averages() of the profiles in `path`."""
+        has_frames = any(".py(" in row.key for row in tables[0][0])
         rank = self.rank(path, "--compat", "pytorch" if has_frames else "pytorch-ops")
-        # They end on another thread than they began on, so that to PyTorch they have no time of their own.
-        threads = {event.name for event in profiler.events() if event.is_async}
+        threads = set().union(*(names for _, _, names in tables))
         for by_shape in (False, True):
             wanted = collections.Counter()
-            for row in profiler.key_averages(group_by_input_shape=by_shape):
+            for row in [row for table in tables for row in table[by_shape]]:
                 if row.key in threads:
                     continue
                 shapes = json.dumps(row.input_shapes or []) if by_shape else ""
@@ -239,6 +253,10 @@ class Checks:
         """Checkpointing is seen without stacks, and a backward that gets a backward is none."""
         again = [row for row in self.rank(path, "-r", "stacks")["paths"] if row["class"] == "recompute"]
         self.expect(bool(again) == label.startswith("checkpointed"), f"{label}: {len(again)} recomputed")
+        if label == "checkpointed bare, stacks False":
+            calls = [row["calls"] for row in self.rank(path, "-r", "stacks")["paths"]
+                     if row["name"] == "aten::tanh" and row["above"] in {one["node"] for one in again}]
+            self.expect(sum(calls) == 3, f"{label}: {calls} of aten::tanh are recomputed, not 3")
 
     def modules(self, label, path, model, names):
         rank = self.rank(path, "-r", "modules,stacks")
@@ -281,6 +299,27 @@ class Checks:
                         f"{label}: a backward of {kinds_found[kind]} of {count} {kind}")
 
 
+def check_cycles(checks, folder):
+    """A schedule that repeats writes a file for each cycle: the folder is one rank with the sum of all."""
+    model, x = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 16)), torch.randn(8, 16)
+    for with_stack in (False, True):
+        tables, cycles = [], os.path.join(folder, f"cycles{with_stack}")
+        os.mkdir(cycles)
+
+        def ready(profiler, tables=tables, cycles=cycles, label=f"cycles, stacks {with_stack}"):
+            path = os.path.join(cycles, f"{len(tables)}.json")
+            profiler.export_chrome_trace(path)
+            tables.append(averages(profiler))
+            checks.averages(label, path, tables[-1])
+        with profile(activities=[ProfilerActivity.CPU], record_shapes=True, with_stack=with_stack, on_trace_ready=ready,
+                     schedule=torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=3)) as profiler:
+            for _ in train(model, x, 12):
+                profiler.step()
+        checks.averages(f"three cycles, stacks {with_stack}", cycles, *tables)
+        checks.expect([row["step"] for row in checks.rank(cycles, "-r", "steps")["steps"]] == [2, 3, 6, 7, 10, 11],
+                      f"{cycles}: other steps")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", required=True)
@@ -296,10 +335,11 @@ def main():
                         profiler.step()
                 profiler.export_chrome_trace(path)
                 label = f"{name}, stacks {with_stack}"
-                checks.averages(label, path, profiler)
+                checks.averages(label, path, averages(profiler))
                 checks.recomputed(label, path)
                 if with_stack:
                     checks.modules(label, path, model, names)
+        check_cycles(checks, folder)
     print(f"key_averages: torch {torch.__version__}, {checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0
 
