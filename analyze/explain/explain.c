@@ -134,8 +134,10 @@ static void add_rule(struct blocks *b, const struct figure *f)
 	explain_line(b, "looks for", f->rule->help);
 	explain_line(b, "advice", f->rule->advice);
 	explain_line(b, "rests on", f->rule->figures);
-	explain_line(b, "saving", "by a replay, or else the time that the finding is about; savings overlap and do "
-		     "not add up");
+	explain_line(
+		b, "saving",
+		"by a replay, or else the time that the finding is about; savings overlap and do "
+		"not add up");
 }
 
 static void add_check(struct blocks *b, const struct figure *f)

@@ -32,10 +32,10 @@ enum {
 	X(FINDING_RULE, "rule", "rule", TEXT, KEY, "name of the rule; see --explain RULE")         \
 	X(FINDING_ABOUT, "about", "about", TEXT, MAX, "the rule in a few words")                   \
 	X(FINDING_SAVING_NS_PER_STEP, "saving_ns_per_step", "saving", U64, MAX,                    \
-	  "saving of this finding alone, by replay; without a replay most_ns_per_step; 0: saves "   \
+	  "saving of this finding alone, by replay; without a replay most_ns_per_step; 0: saves "  \
 	  "memory, not time")                                                                      \
 	X(FINDING_MOST_NS_PER_STEP, "most_ns_per_step", "time", U64, MAX,                          \
-	  "time that the finding is about; a change may save less of it, or more than it")                                     \
+	  "time that the finding is about; a change may save less of it, or more than it")         \
 	X(FINDING_REPLAYED, "is_replayed", NULL, BOOL, MAX, "the saving comes from a replay")      \
 	X(FINDING_EDITS, "edits", NULL, TEXT, MAX, "edits as in --what-if; null: none")            \
 	X(FINDING_SHARE_OF_STEP, "share_of_step", "%", F64, DERIVED,                               \

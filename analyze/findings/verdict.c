@@ -28,7 +28,7 @@ TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also",
 #define FAMILY_COLUMNS(X)                                                                          \
 	X(FAMILY_WORD, "family", NULL, TEXT, KEY, "as in bound")                                   \
 	X(FAMILY_MOST, "most_ns", NULL, U64, MAX,                                                  \
-	  "time of the family per step; for COMPUTE a third of it")                   \
+	  "time of the family per step; for COMPUTE a third of it")                                \
 	X(FAMILY_SAVES, "saves_ns", NULL, U64, MAX, "the same, limited by the replay")             \
 	X(FAMILY_EDITS, "edits", NULL, TEXT, MAX, "edits as in --what-if; empty: not replayed")
 TABLE(families, FAMILY_COLUMNS, .by = "saves_ns", .is_finished = true, .is_seldom = true);

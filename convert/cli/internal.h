@@ -192,7 +192,8 @@ bool is_one_output(const struct run *r);
 enum status convert_whole(struct run *r, struct error *err, const char **file);
 enum status convert_each(struct run *r, struct error *err);
 
-/* reports.c: the run of several; the report for a type that carries it; TensorBoard's scalars and its summary. */
+/* reports.c: the run of several; the report for a type that carries it; TensorBoard's scalars and
+ * its summary. */
 /* Leaves inputs of other runs than the wanted one out. */
 enum status choose_run(struct run *r, struct error *err);
 enum status make_attachments(struct run *r, struct error *err);

@@ -327,8 +327,8 @@ static void draw_findings(struct buf *out, const struct block *b)
 						 "</i></div>"
 					       : "<b>%s %s %s</b><span>alone: the step waits for "
 						 "something else</span>",
-				  f->sign, f->saving,
-				  b->findings.unit, f->share, b->findings.of, f->share);
+				  f->sign, f->saving, b->findings.unit, f->share, b->findings.of,
+				  f->share);
 		else
 			html_raw(out, "<b>memory</b>");
 		html_raw(out, "</div><div class=\"what\">");

@@ -156,7 +156,7 @@ struct fix {
 	const char *where;  /* NULL: not known */
 	const char *saving; /* "12.5"; NULL: saves no time */
 	double share;       /* of a step, percent */
-	const char *sign;   /* stands before it: a minus, or "of" where it is the time in question */
+	const char *sign; /* stands before it: a minus, or "of" where it is the time in question */
 };
 enum block_kind {
 	BLOCK_INPUT,     /* what was read: the top of a page */

@@ -129,7 +129,7 @@ static bool is_in_node(const struct host *h, uint32_t path, bool in_checkpoint)
 /*
  * Whether an operator inside a backward one is recomputation.  An operator has a sequence number if
  * it is recorded to be differentiated.  That holds for recomputation, and for all of a backward
- * that is itself differentiated, in which only operators that create tensors have none.  Derivatives
+ * that is itself differentiated, in which only operators that create tensors have none. Derivatives
  * never call the operators of a layer's forward, so these are recomputation.  If Python frames are
  * known, those of checkpointing decide.
  */
