@@ -34,8 +34,10 @@ static const struct target {
 enum {
 	TARGETS = sizeof(targets) / sizeof(targets[0]),
 	FILE_MAX = 1 << 24,
-	PLACES = 2000, /* of a large file, evenly spaced */
-	DAMAGED = 200, /* times */
+	PLACES = 1000,     /* where a file is cut: every byte of a small one, else evenly spaced */
+	OVERWRITTEN = 100, /* of these */
+	NUMBERS = 100,     /* that are replaced */
+	DAMAGED = 100,     /* times */
 };
 static const char *const readers[] = {
 #define X(name) #name,
@@ -91,7 +93,7 @@ static unsigned run_numbers(const struct target *t, const struct file *f, uint8_
 	unsigned runs = 0;
 	size_t end;
 
-	for (size_t at = 0; at < f->size && runs < 6 * PLACES; at = end) {
+	for (size_t at = 0; at < f->size && runs < 6 * NUMBERS; at = end) {
 		for (end = at; end < f->size && isdigit(f->bytes[end]); end++)
 			;
 		for (size_t i = 0; end > at && i < sizeof(extremes) / sizeof(extremes[0]); i++) {
@@ -119,12 +121,14 @@ static unsigned run_damaged(const struct target *t)
 
 	for (size_t at = 0; at < f->size; at += step) {
 		run_exact(t, f->bytes, at);
+		runs++;
+	}
+	for (size_t at = 0; at < f->size; at += f->size / OVERWRITTEN + 1) {
 		memcpy(made, f->bytes, f->size);
-		for (size_t i = 0; i < sizeof(bytes); i++) {
+		for (size_t i = 0; i < sizeof(bytes); i++, runs++) {
 			made[at] = bytes[i];
 			run_exact(t, made, f->size);
 		}
-		runs += 1 + sizeof(bytes);
 	}
 	for (unsigned round = 0; round < DAMAGED; round++, runs++) {
 		memcpy(made, f->bytes, f->size);
