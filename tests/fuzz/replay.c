@@ -3,9 +3,9 @@
  * Every file of FOLDER/TARGET/ through its target, in one plain program: what a fuzzer once found
  * stays found, without a fuzzer.
  *
- * The smallest file of each reader of SOURCE_LIST is also cut at every byte, has each byte and each
- * number of its text replaced by extremes, and 1 % of its bytes by others.  The targets abort where
- * what comes out is inconsistent.  A reader without a target fails.
+ * The smallest file in the last FOLDER of each reader of SOURCE_LIST is also cut at every byte, has
+ * each byte and each number of its text replaced by extremes, and 1 % of its bytes by others.  The
+ * targets abort where what comes out is inconsistent.  A reader without a target fails.
  *
  * usage: replay FOLDER...
  */
@@ -46,7 +46,7 @@ static const char *const readers[] = {
 };
 
 static unsigned files[TARGETS];
-static struct file { /* the smallest of a target */
+static struct file { /* the smallest of a target in the folder at hand */
 	uint8_t *bytes;
 	size_t size;
 } smallest[TARGETS];
@@ -145,7 +145,7 @@ static unsigned run_damaged(const struct target *t)
 static bool run_reader(const char *name)
 {
 	for (size_t i = 0; i < TARGETS; i++)
-		if (!strcmp(targets[i].name, name) && files[i]) {
+		if (!strcmp(targets[i].name, name) && smallest[i].size) {
 			printf("ok - reader %s: %u damaged files of %zu bytes\n", name,
 			       run_damaged(&targets[i]), smallest[i].size);
 			return true;
@@ -162,6 +162,10 @@ static void run_folder(const struct target *t, const char *folder)
 
 	snprintf(path, sizeof(path), "%s/%s", folder, t->name);
 	d = opendir(path);
+	if (d) {
+		free(smallest[t - targets].bytes);
+		smallest[t - targets] = (struct file){ NULL, 0 };
+	}
 	while (d && (entry = readdir(d)) != NULL) {
 		if (entry->d_name[0] == '.')
 			continue;
