@@ -17,11 +17,11 @@ static bool data_wait(const struct facts *f, struct finding *out)
 	static const char *const copies[] = { "copy_batch", "to_gpu", "to_device", NULL };
 	struct facts_owner o = facts_owner(f, "data");
 	double idle = wait_of(f, "data"), wall = facts_wall(f, "data");
-	char a[SPAN_TEXT], b[SPAN_TEXT];
+	char a[SPAN_TEXT], b[SPAN_TEXT], at[OWNER_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The step thread spends %s of a step on input; the GPU is idle for %s of that.",
-		 span_text(a, wall > idle ? wall : idle), span_text(b, idle));
+		 "The step thread spends %s of a step on input; the GPU is idle for %s of that%s.",
+		 span_text(a, wall > idle ? wall : idle), span_text(b, idle), owner_text(&o, at));
 	rule_brief(out, "input takes %s, the GPU waits", a);
 	bool knows_loader = facts_has(f, TRAIT_LOADER_ALONE) || facts_has(f, TRAIT_LOADER_WORKERS);
 	if (facts_has(f, TRAIT_LOADER_ALONE))
@@ -394,13 +394,13 @@ static bool loop_overhead(const struct facts *f, struct finding *out)
 {
 	struct amount idle = loop_wait(f);
 	struct facts_owner o = facts_owner(f, "host:other");
-	char a[SPAN_TEXT], in[OWNER_BRIEF];
+	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
 
 	if (is_between_launches(idle))
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The GPU waits %s of a step for code in the loop outside any phase.",
-		 span_text(a, idle.ns));
+		 "The GPU waits %s of a step for code in the loop outside any phase%s.",
+		 span_text(a, idle.ns), owner_text(&o, at));
 	owner_brief(&o, in);
 	rule_brief(out, "%s%s", a, in[0] ? in : " in the loop");
 	if (owner_has(&o, logs))
