@@ -137,7 +137,7 @@ def check_findings(checks, seed, folder, rules):
     page = subprocess.run([checks.tool, paths[0], "--report", "findings"], stdout=subprocess.PIPE,
                           text=True, check=True).stdout
     signs = {rule: sign for sign, rule in
-             re.findall(r"^\d+ +(\S+) +<?[\d.,]+ +([a-z0-9_]+)", page, re.M)}
+             re.findall(r"^\d+ +(\S+) +<?[\d.,]+\s+([a-z0-9_]+)", page, re.M)}
     for row in rows:
         rule, saving = row["rule"], row["saving_ns_per_step"]
         what = f"seed {seed} {rule} ({row['edits']})"

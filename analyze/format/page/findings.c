@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { RULE_AT = 14, BRIEF_AT = 31 };
+enum { RULE_AT = 14, BRIEF_AT = 31, EDITS_BESIDE = 35 /* bytes of a rule and its edits */ };
 
 /* A replay that saves nothing is known to: it is 0 and not the dash of what is unknown. */
 static const char *show_saving(struct blocks *b, double ns, const struct time_unit *unit)
@@ -227,12 +227,15 @@ void build_findings(const struct page *p, struct blocks *b)
 			TOKEN_BOLD;
 		rule = add_cell(r, view_cell(&v, i, "rule").text);
 		rule->token = TOKEN_BOLD;
+		const char *edits = is_replayed ? view_text(&v, i, "edits") : "";
+		/* Beside the rule where both fit into the line. */
+		bool is_long = strlen(rule->text) + strlen(edits) > EDITS_BESIDE;
 		if (is_replayed)
 			rule->more = blocks_text(
-				b, ", %.1f %% of a step; time seen %s %s; --what-if %s",
+				b, ", %.1f %% of a step; time seen %s %s%s%s",
 				view_cell(&v, i, "share_of_step").f64,
 				show_time(b, view_number(&v, i, "most_ns_per_step"), &unit),
-				unit.name, view_text(&v, i, "edits"));
+				unit.name, is_long ? "" : "; --what-if ", is_long ? "" : edits);
 		else if (saving_ns > 0)
 			rule->more = blocks_text(b, ", %.1f %% of %s",
 						 view_cell(&v, i, "share_of_step").f64,
@@ -245,5 +248,7 @@ void build_findings(const struct page *p, struct blocks *b)
 		}
 		w = add_labelled(b, RULE_AT + (where[0] ? 7 : 5), RULE_AT, TOKEN_DIM, "try");
 		add_span(b, w, TOKEN_TEXT, view_cell(&v, i, "advice").text);
+		if (is_replayed && is_long)
+			add_sentencef(b, ROLE_TEXT, RULE_AT, "--what-if %s", edits);
 	}
 }
