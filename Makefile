@@ -246,7 +246,7 @@ MORE_critical := --random 100
 # to make smaller, and the largest sample traces where each is read in many ways (FEW).
 FULL ?=
 ifneq ($(FULL),)
-MORE_what-if := --random 500
+MORE_what-if := --random 40
 else
 MORE_random := --random 800 --long 1 --paths 10
 MORE_detail := --files job128_sampled_rank0.json.gz
@@ -285,6 +285,7 @@ check-big: all
 .PHONY: check-long
 check-long: all fake
 	$(Q)$(MAKE) --no-print-directory check-hostile FULL=1
+	$(Q)python3 tests/oracle/check_what_if.py --bin $(B) --random 500
 	$(Q)python3 tests/fake/libcupti_versions.py --bin $(B)
 	$(Q)B=$(B) sh tests/clients/run.sh torch-profiler
 # On a machine with a GPU only: counts against known launches, and what recording costs.

@@ -188,7 +188,7 @@ def grows(checks, label, before, after, told):
     checks.say(diff["verdict"] in told.get("diff", ("slower", "slower_below_fail_over")),
                f"{label}: the diff says so", diff["verdict"])
     for word in told["words"]:
-        checks.say(word in diff["reason"], f"{label}: its reason has {word!r}", diff["reason"])
+        checks.say(word.lower() in diff["reason"].lower(), f"{label}: its reason has {word!r}", diff["reason"])
     if "slow" in told:
         grew = [row["grew_ns"] for row in after["ranks"][0]["slow_steps"] if row["what"] == "idle"
                 and row["step"] == told["slow"]]

@@ -884,7 +884,7 @@ def check_dlrm(t, args):
     t.true(f"dlrm, no rank gains more than it communicates, {most}: {got['verdict']}",
            got["verdict"]["ns_per_step"] <= most)
     t.true(f"dlrm, whose share is said: {got['verdict']}",
-           "rank 7, which causes 35.5 ms of the 46.8 ms" in got["verdict"]["sentence"])
+           "rank 7: of the 46.8 ms that all ranks together wait in a step, it causes 35.5 ms" in got["verdict"]["sentence"])
     t.true(f"dlrm, verdict and finding say both savings: {got['verdict']} {first}",
            all(ms in text for ms in (one, all_at_once)
                for text in (got["verdict"]["sentence"], first["evidence"])))
