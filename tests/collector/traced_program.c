@@ -52,6 +52,16 @@ static int act_steps(int count)
 	return 0;
 }
 
+/*
+ * A first step in which even a sanitized recorder has time to start: the program never waits for
+ * it, and what it cannot keep of windows that come sooner is only counted.
+ */
+static int act_slow_start(int count)
+{
+	steps(1, 500000);
+	return act_steps(count - 1);
+}
+
 /* Epochs of so many steps, each with a validation behind it. */
 static int act_epochs(int count)
 {
@@ -691,6 +701,7 @@ static const struct {
 	{ "steps", act_steps },
 	{ "exit", act_exit },
 	{ "quick", act_quick },
+	{ "slow_start", act_slow_start },
 	{ "epochs", act_epochs },
 	{ "stops", act_stops },
 	{ "abort", act_abort },
