@@ -9,12 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool phase(const struct facts *f, const char *name, const char *evidence,
-		  struct finding *out)
+/* A smaller share of a step is what any loop has. */
+#define PHASE_LEAST 0.05
+#define OTHER_LEAST 0.2
+
+static bool phase(const struct facts *f, const char *name, double ns, const char *evidence,
+		  double least, struct finding *out)
 {
-	double ns = facts_wall(f, name);
 	char a[SPAN_TEXT];
 
+	if (ns < least * f->step_ns)
+		return false;
 	snprintf(out->evidence, FINDING_TEXT, "The step thread %s for %s of a step.", evidence,
 		 span_text(a, ns));
 	rule_brief(out, "%s of %s", a, name);
@@ -23,12 +28,34 @@ static bool phase(const struct facts *f, const char *name, const char *evidence,
 
 static bool input(const struct facts *f, struct finding *out)
 {
-	return phase(f, "data", "waits for or prepares input", out);
+	return phase(f, "data", facts_wall(f, "data"), "waits for or prepares input", PHASE_LEAST,
+		     out);
 }
 
 static bool validation(const struct facts *f, struct finding *out)
 {
-	return phase(f, "validation", "runs validation", out);
+	return phase(f, "validation", facts_wall(f, "validation"), "runs validation", PHASE_LEAST,
+		     out);
+}
+
+static bool communicates(const char *name)
+{
+	return backend_operation(name) || !strcmp(name, "communication");
+}
+
+/* Waiting for collectives that are no phase of the step thread is a finding of its own. */
+static bool loop(const struct facts *f, struct finding *out)
+{
+	struct table *t = tables_find(f->tables, "phases");
+	size_t wall = t ? table_column(t, "wall_ns") : 0;
+	double all, comm_ns = facts_host_comm(f, &all);
+	const union value *row;
+
+	for (size_t i = 0; (row = table_at(t, i)); i++)
+		if (communicates(row[RANK_KEYS].text))
+			comm_ns -= (double)row[wall].u64 / (double)f->steps;
+	return phase(f, "other", facts_wall(f, "other") - fmax(comm_ns, 0),
+		     "runs code outside of all phases", OTHER_LEAST, out);
 }
 
 static bool collections(const struct facts *f, struct finding *out)
@@ -74,8 +101,7 @@ static const char *phase_over(const struct facts *f, const union value *rank, do
 		const char *name = own[RANK_KEYS].text;
 		double others = 0;
 
-		if (!is_rank(own, rank) || backend_operation(name) ||
-		    !strcmp(name, "communication"))
+		if (!is_rank(own, rank) || communicates(name))
 			continue;
 		for (size_t k = 0; k < count; k++) {
 			const union value *row = table_at(t, k);
@@ -178,6 +204,10 @@ const struct rule rules_cpu[] = {
 	  .family = FAMILY_INPUT },
 	{ "cpu_validation", "validation is part of the steps", "phases.validation.wall_ns",
 	  validation, "use larger validation batches and a prefetching loader; validate less often",
+	  .family = FAMILY_HOST },
+	{ "cpu_loop", "loop code outside any phase, without a GPU", "phases.other.wall_ns", loop,
+	  "name this code (tacho.phase, record_function); --report stacks shows it in a trace with "
+	  "with_stack=True",
 	  .family = FAMILY_HOST },
 	{ "cpu_gc", "Python's garbage collector stops a process without a GPU", "phases.wall_ns",
 	  collections,

@@ -413,7 +413,7 @@ const struct rule rules_ranks[] = {
 	{ "slow_steps", "some steps are much slower", "steps.wall_ns", slow_steps,
 	  "see --report slow for what grew; typical causes are evaluation, checkpoints and slow "
 	  "loader workers",
-	  .needs_trust = false },
+	  .needs_trust = false, .needs_no_gpu = true },
 	{ "late_start", "the GPU starts late in the window", "gpus.lead_ns", late_start,
 	  "warm up before the window, or record later steps", .needs_trust = true },
 	{ "long_tail", "the GPU ends early in the window", "gpus.tail_ns", long_tail,

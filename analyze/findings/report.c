@@ -414,13 +414,16 @@ static bool has_bound(const struct facts *f, const struct found *all, size_t cou
 	return count > 0;
 }
 
-static size_t look(const struct facts *f, const struct rule *rules, struct found *all, size_t count)
+static size_t look(const struct facts *f, const struct rule *rules_of, struct found *all,
+		   size_t count)
 {
-	for (; rules->name && count < FOUND_MAX; rules++) {
+	for (const struct rule *rules = rules_of; rules->name && count < FOUND_MAX; rules++) {
 		struct found *one = &all[count];
 
 		one->rule = rules;
 		one->finding = (struct finding){ .advice = rules->advice, .family = rules->family };
+		if (!f->gpus && rules_of != rules_cpu && !rules->needs_no_gpu)
+			continue;
 		if (rules->needs_trust && (f->is_sampled || f->is_damaged))
 			continue;
 		if (rules->is_last && (f->bound != rules->family || has_bound(f, all, count)))
@@ -540,9 +543,9 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	f.tail_ns = facts_part(&f, "tail");
 	status = verdict_put(&f, err);
 	count = look(&f, f.gpus ? rules_host : rules_cpu, found, 0);
-	count = f.gpus ? look(&f, rules_ranks, found, count) : count;
-	count = f.gpus ? look(&f, rules_gpu, found, count) : count;
-	count = f.gpus ? look(&f, rules_health, found, count) : count;
+	count = look(&f, rules_ranks, found, count);
+	count = look(&f, rules_gpu, found, count);
+	count = look(&f, rules_health, found, count);
 	if (status == ST_OK)
 		status = found_replay(&f, found, count, err);
 	sort_found(&f, found, count);

@@ -179,8 +179,9 @@ struct rule {
 	bool (*look)(const struct facts *f, struct finding *out);
 	const char *advice;
 	enum family family;
-	bool needs_trust; /* rests on idle time: not of a sampled or damaged file */
-	bool is_last;     /* looked at only if no other finding is of the verdict's family */
+	bool needs_trust;  /* rests on idle time: not of a sampled or damaged file */
+	bool needs_no_gpu; /* of those below but rules_cpu: also for jobs without a GPU */
+	bool is_last;      /* looked at only if no other finding is of the verdict's family */
 	/* Without look(): the finding is about the time of this cause.  In its texts {} stands for
 	 * the time, {in} for where most of it is. */
 	const char *cause, *evidence, *brief;

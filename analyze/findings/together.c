@@ -40,7 +40,7 @@ enum status found_replay(const struct facts *f, struct found *all, size_t count,
 	X(TOGETHER_NEXT, "next", NULL, TEXT, MAX,                                                  \
 	  "the family that would then save most; null: none saves 1 %")
 TABLE(together, TOGETHER_COLUMNS, .nest = NEST_OBJECT, .null_texts = "next", .is_finished = true);
-enum { TOGETHER_MOST = 3 };
+enum { TOGETHER_MOST = 3, TOGETHER_AMONG = 5 /* which every page shows */ };
 
 /* The replay of the first findings that have edits, as a reader goes through the page: which they
  * are, the step then and what bounds it.  One finding alone has said it in its own row. */
@@ -56,7 +56,7 @@ enum status together_put(const struct facts *f, const struct found *all, size_t 
 	double next_ns;
 	union value key = { .text = "run" }, *row;
 
-	for (size_t i = 0; i < count && chosen < TOGETHER_MOST; i++) {
+	for (size_t i = 0; i < count && i < TOGETHER_AMONG && chosen < TOGETHER_MOST; i++) {
 		size_t more = strlen(all[i].edits);
 
 		if (!all[i].is_replayed || len + more + 2 > sizeof(edits))

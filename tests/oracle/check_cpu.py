@@ -4,7 +4,7 @@
 usage: check_cpu.py --bin BUILD
 
 Ranks of small Kineto jobs that train on CPUs with gloo, made from times that are known: a slow rank,
-input, validation; and a log in which Python's garbage collector runs.
+input, validation, code outside of phases, a slow step; and a log in which Python's garbage collector runs.
 """
 import argparse
 import json
@@ -23,10 +23,11 @@ RANKS, STEPS, TRANSFER, OPTIMIZER = 3, 4, 400, 300
 COMM = {"cpu_comm": 1000 * TRANSFER}
 
 
-def job(folder, name, data=0, validation=0, compute=2000, slow=None, more=0, beside=0):
+def job(folder, name, data=0, validation=0, compute=2000, slow=None, more=0, beside=0,
+        loop=0):
     """Paths, and how long a step of the job is, us: all leave the all-reduce together."""
     longest = data + validation + compute + (more if slow is not None else 0)
-    step = longest + TRANSFER + OPTIMIZER
+    step = longest + TRANSFER + OPTIMIZER + loop
     paths = []
     for rank in range(RANKS):
         mine = compute + (more if rank == slow else 0)
@@ -85,10 +86,34 @@ def check_jobs(t, args, folder):
         found = findings(args, paths)
         t.equal(rule, {name: f["saving_ns_per_step"] for name, f in found.items()},
                 {rule: 1000 * (longer - step), **COMM})
+    for rule, few, enough in (("cpu_input", {"data": 130}, {"data": 160}),
+                              ("cpu_validation", {"validation": 130}, {"validation": 160}),
+                              ("cpu_loop", {"loop": 500}, {"loop": 900})):
+        t.equal(f"{rule}, a share of any loop", set(findings(args, job(folder, rule, **few)[0])),
+                set(COMM))
+        t.equal(f"{rule}, a larger share", set(findings(args, job(folder, rule, **enough)[0])),
+                {rule, *COMM})
     beside, _ = job(folder, "beside", beside=150)
     t.equal("an operator beside it", {name: f["saving_ns_per_step"] for name, f in
                                       findings(args, beside).items()},
             {"cpu_comm": 1000 * (TRANSFER - 150)})
+
+
+def check_slow_step(t, args, folder):
+    """Of eight steps one takes 30 instead of 10 ms."""
+    events, at = [], 1000
+    for number in range(8):
+        took = 30000 if number == 5 else 10000
+        events += [Job.event("user_annotation", f"ProfilerStep#{number}", 1, 1, at, at + took, {}),
+                   Job.event("cpu_op", "aten::mm", 1, 1, at, at + took, {})]
+        at += took
+    path = f"{folder}/slow.json"
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+    found = findings(args, [path])
+    t.equal("a slow step", {name: f["saving_ns_per_step"] for name, f in found.items()},
+            {"slow_steps": 20000000 // 8})
+    t.true("a slow step, which", "the slowest is step 5 with 30" in found["slow_steps"]["evidence"])
 
 
 def check_collections(t, args, folder):
@@ -115,6 +140,7 @@ def main():
     t = Checks()
     with tempfile.TemporaryDirectory() as folder:
         check_jobs(t, args, folder)
+        check_slow_step(t, args, folder)
         check_collections(t, args, folder)
     print(f"cpu: {t.good} passed, {t.bad} failed")
     return t.bad != 0

@@ -9,6 +9,7 @@ must come back to the nanosecond, from the log, from the Kineto file, and from t
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -73,6 +74,21 @@ def check_job(args, folder, job):
     return good, bad
 
 
+def check_together(args):
+    """Only findings that a page shows are replayed together: of this job two of the first five."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([f"{args.bin}/samples/generate", "--out", folder, "--events", "20000", "--ranks",
+                        "4", "--slow-rank", "2"], check=True)
+        paths = [f"{folder}/r{rank}.tacho" for rank in range(4)]
+        got = json.loads(subprocess.run([f"{args.bin}/tacho-analyze", "-q", "--format", "json", "--report",
+                                         "findings", *paths], stdout=subprocess.PIPE, check=True).stdout)
+    replayed = [n for n, row in enumerate(got["findings"], 1) if row["is_replayed"]]
+    numbers = [int(n) for n in re.findall(r"[0-9]+", got["together"]["places"])]
+    ok = numbers == [n for n in replayed if n <= 5][:3] and len(replayed) > len(numbers)
+    print(f"{'ok' if ok else 'not ok'} - together: {numbers} of {replayed}")
+    return ok
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", default="build")
@@ -82,6 +98,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             good, bad = check_job(args, folder, job)
         passed, failed = passed + good, failed + bad
+    ok = check_together(args)
+    passed, failed = passed + ok, failed + (not ok)
     print(f"generated jobs: {passed} passed, {failed} failed")
     return failed != 0
 
