@@ -97,6 +97,8 @@ void writer_has_stored(struct writer *w, bool closes);
 void writer_flush_log(struct writer *w, uint64_t now_ns);
 /* Ends the log with its END block; does nothing where no log is open.  A ring is removed. */
 void writer_close_log(struct writer *w);
+/* Forgets what probes have set of the process: after the last log only. */
+void writer_free_attributes(struct writer *w);
 /* No rows are expected for now: closes the log, but keeps a ring so that it can be saved. */
 void writer_rest_log(struct writer *w);
 /* At the begin of a round: takes requests; at its end: decides whether to save the ring. */

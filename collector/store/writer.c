@@ -333,6 +333,13 @@ static struct writer *make_writer(const struct config *config,
 	return w;
 }
 
+static void free_writer(struct writer *w)
+{
+	writer_free_attributes(w);
+	free(w->probes);
+	free(w);
+}
+
 void writer_run(const struct config *config, const struct probe_type *const *probes,
 		const struct writer_program *program)
 {
@@ -344,6 +351,7 @@ void writer_run(const struct config *config, const struct probe_type *const *pro
 	w->pid = program->pid;
 	w->command = program->command;
 	run(w);
+	free_writer(w);
 }
 
 void writer_put_left(const struct config *config, const struct probe_type *const *probes,
@@ -376,4 +384,5 @@ void writer_put_left(const struct config *config, const struct probe_type *const
 	if (w->trace)
 		writer_put_window(w);
 	writer_close_log(w);
+	free_writer(w);
 }

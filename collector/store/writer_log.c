@@ -204,6 +204,14 @@ void writer_set_attribute(struct writer *w, const char *key, const char *text, b
 	w->attributes_changed = true;
 }
 
+void writer_free_attributes(struct writer *w)
+{
+	for (; w->attribute_count > 0; w->attribute_count--) {
+		free(w->process_attribute[w->attribute_count - 1].key);
+		free(w->process_attribute[w->attribute_count - 1].text);
+	}
+}
+
 /* The narrowest of several readings of all clocks. */
 void writer_put_anchor(struct writer *w)
 {

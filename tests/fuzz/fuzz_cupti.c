@@ -132,10 +132,7 @@ static struct cupti_row_counts record(const struct config *config, const struct 
 		hand_over(&writer, &turns[i], in_runs);
 	cupti_rows_end(&writer);
 	writer_close_log(&writer);
-	for (i = 0; i < writer.attribute_count; i++) {
-		free(writer.process_attribute[i].key);
-		free(writer.process_attribute[i].text);
-	}
+	writer_free_attributes(&writer);
 	return *cupti_row_counts();
 }
 

@@ -165,6 +165,7 @@ static void run_read(struct run *r)
 
 	cupti_rows_end(&r->writer);
 	writer_close_log(&r->writer);
+	writer_free_attributes(&r->writer);
 	in = log_input(file, read_file(r, file));
 	trace_new(&r->trace, 8 << 20, NULL);
 	r->events = calloc(EVENTS, sizeof(*r->events));
