@@ -242,7 +242,7 @@ ORACLES := $(subst _,-,$(patsubst tests/oracle/check_%.py,%,$(wildcard tests/ora
 ORACLES := $(ORACLES_FIRST) $(filter-out $(ORACLES_FIRST),$(ORACLES))
 MORE_idle := --random 100
 MORE_critical := --random 100
-# What is many times the same is done fewer times unless FULL=1, as .ci/run has it: random ranks, files
+# What is many times the same is done fewer times unless FULL=1, as check-long has it: random ranks, files
 # to make smaller, and the largest sample traces where each is read in many ways (FEW).
 FULL ?=
 ifneq ($(FULL),)
@@ -281,10 +281,11 @@ check-big: all
 	$(Q)B=$(B) ONLY_MAKE=1 sh tests/clients/run.sh xprof
 	$(Q)$(B)/clients-xprof-venv/bin/python tests/clients/xprof/big_xspace.py --bin $(B)
 
-# What is fetched first and takes minutes: NVIDIA's own CUPTI of each version beside what we know of it.
+# What takes longer than CI has: all repetitions, NVIDIA's own CUPTI of each version beside what we
+# know of it, PyTorch's own profiler.
 .PHONY: check-long
 check-long: all fake
-	$(Q)$(MAKE) --no-print-directory check-hostile FULL=1
+	$(Q)$(MAKE) --no-print-directory check FULL=1
 	$(Q)python3 tests/oracle/check_what_if.py --bin $(B) --random 500
 	$(Q)python3 tests/fake/libcupti_versions.py --bin $(B)
 	$(Q)B=$(B) sh tests/clients/run.sh torch-profiler
