@@ -44,7 +44,7 @@ void build_idle(const struct page *p, struct blocks *b)
 	struct block_table *t;
 	struct block_row *r;
 
-	if (!all)
+	if (!all || !v.count)
 		return;
 	for (size_t i = 0; i < v.count; i++)
 		all[i] = (struct owner){ i, view_u64(&v, i, "ns") };

@@ -118,10 +118,13 @@ static void add_next(const struct page *p, struct blocks *b)
 	struct time_unit unit;
 	bool is_first = true;
 
-	if (!v.count)
-		add_sentencef(b, ROLE_TEXT, 14,
-			      "No step is replayed: that takes two complete steps of a process, "
-			      "of which the first is left out.");
+	if (!v.count) {
+		add_section(b, "Replay", NULL);
+		add_sentence(b, ROLE_TEXT, 14,
+			     "No step is replayed: that takes two complete marked steps of a "
+			     "process, of which the first is left out (--phases can name other "
+			     "marks).");
+	}
 	for (size_t i = 0; i < v.count; i++) {
 		double before_ns = view_number(&v, i, "baseline_step_ns");
 		double after_ns = view_number(&v, i, "step_ns");
@@ -151,10 +154,6 @@ void build_replay(const struct page *p, struct blocks *b)
 	struct time_unit unit;
 	double mw, ms;
 
-	if (!page_view(p, "what_if").count)
-		add_sentence(b, ROLE_TEXT, 14,
-			     "Nothing is replayed, as that takes two complete steps that are "
-			     "marked (--phases can name other marks).");
 	add_next(p, b);
 	add_unexplained(p, b);
 	if (!job.count)

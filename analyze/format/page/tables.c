@@ -108,10 +108,13 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 	if (v->type->is_seldom && !v->count)
 		return;
 	head = add_heading(p, v, b);
-	if (!view_is_shown(v)) {
-		const char *words = blocks_text(b, "%zu rows: --format json", v->count);
+	if (!view_is_shown(v) || (!v->count && p->medium != MEDIUM_MD)) {
+		const char *words =
+			v->count ? blocks_text(b, "%zu rows: --format json", v->count) : "none";
 
-		head->section.note_at = (unsigned)strlen(head->section.title) + 2;
+		unsigned behind = (unsigned)strlen(head->section.title) + 2;
+		if (behind > head->section.note_at)
+			head->section.note_at = behind;
 		if (is_text(p))
 			head->section.note = words;
 		else
