@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What NCCL's inspector knows of a rank's collectives, for those of its trace that say neither
- * communicator nor size (DEFINITIONS.md 7).
+ * Gives the collectives of a trace that name neither communicator nor size what NCCL's inspector
+ * says of the same ones (DEFINITIONS.md 7).
  *
- * A stream of the trace and a communicator of the inspector belong together if their collectives,
- * each in its order, take the same times.  That needs no clock.  Either may lack some: a trace is
- * of a few steps, and the inspector writes none of little data and only the latest.
+ * A stream of the trace and a communicator of the inspector are the same if their collectives, in
+ * order, take the same times.  Only durations are compared, so the clocks of the two files do not
+ * matter.  Collectives may be missing from either: a trace covers a few steps, and the inspector
+ * leaves out small messages and keeps only the latest ones.
  */
 #include "analyze/report/comm/comm.h"
 
@@ -17,102 +18,113 @@
 #include <stdlib.h>
 
 enum {
-	LIKE_NS = 5000, /* so much both may differ about one, and 2 % of it */
-	LIKE_PART = 50,
-	LACKING_NS = 2500, /* what it costs that the trace lacks one */
-	CHUNK = 64,        /* collectives of a trace that are placed together */
-	BEHIND = 512,      /* from the chunk before on, so many are looked at */
-	ALIKE_LEAST = 3,
+	/* Two durations of one collective differ by at most 5 us and 2 % of it. */
+	TOLERANCE_NS = 5000,
+	TOLERANCE_PART = 50,
+	/* The cost of a collective that only the inspector has, in ns of difference. */
+	MISSING_NS = 2500,
+	CHUNK = 64,      /* so many collectives of the trace are matched at once */
+	LOOKED_AT = 512, /* so many of the inspector's are candidates for the next chunk */
+	PAIRS_LEAST = 3, /* with fewer pairs a match may be chance */
 };
 
-struct side {             /* a collective, as one side has it */
-	union value *row; /* of comm_events */
+struct timed {            /* a collective of the trace or of the inspector */
+	union value *row; /* the row of comm_events that holds it */
 	uint64_t place, index, bytes, ns;
 	struct rank_call call;
 	enum operation operation;
-	uint64_t row_at;       /* the same, to sort by */
-	uint64_t part;         /* stream or communicator, in one input */
-	const struct side *is; /* of a trace: what the inspector has; NULL: unknown */
-	const char *group;     /* of that: what is put together */
-	enum operation as;
+	uint64_t row_address;        /* of `row`, to sort by */
+	uint64_t sequence;           /* hash of its stream or communicator, within one input */
+	const struct timed *matched; /* of the trace: the inspector's record of it; NULL: unknown */
+	/* What decides which new row it belongs to: those of `matched`, if there is one. */
+	const char *group;
+	enum operation operation_known;
 };
-struct sides { /* of a rank */
-	struct side *all;
+struct timed_list { /* all of a rank, from its trace or from the inspector */
+	struct timed *all;
 	size_t count, cap;
 };
-struct sequence { /* a stream of the trace, or a communicator */
-	struct side *at;
+struct sequence { /* those of one stream of the trace, or of one communicator */
+	struct timed *at;
 	size_t count;
 };
 
-static uint64_t slack(const struct side *a)
+static uint64_t tolerance(const struct timed *a)
 {
-	return LIKE_NS + a->ns / LIKE_PART;
+	return TOLERANCE_NS + a->ns / TOLERANCE_PART;
 }
 
-/* How much two differ; slack(a): they are not the same. */
-static uint64_t differ(const struct side *a, const struct side *b)
+/* Returns by how many ns the durations differ; tolerance(a) means that the two are not the same. */
+static uint64_t difference(const struct timed *a, const struct timed *b)
 {
-	uint64_t by = a->ns > b->ns ? a->ns - b->ns : b->ns - a->ns, most = slack(a);
+	uint64_t by = a->ns > b->ns ? a->ns - b->ns : b->ns - a->ns, most = tolerance(a);
 
 	if (a->operation != b->operation && a->operation != OPERATION_OTHER)
 		return most;
 	return by < most ? by : most;
 }
 
-struct placed { /* the best way to have placed the first ones of a chunk */
-	uint64_t cost;
-	size_t start; /* first one of the inspector; SIZE_MAX: none yet */
+/*
+ * The matching is an edit distance between a chunk of the trace and the inspector's sequence, which
+ * may begin and end anywhere.  The table has one row for each collective of the chunk and one
+ * column for each number of the inspector's that have been passed; only two rows are kept.
+ */
+struct cell_best {     /* the cheapest matching of what lies before a cell */
+	uint64_t cost; /* ns */
+	size_t start;  /* the inspector's first one that is matched; SIZE_MAX: none yet */
 };
-enum taken { STEP_BOTH, STEP_TRACE, STEP_INSPECTOR }; /* who has the last one */
-struct placing {
-	struct placed *before, *now; /* by how many of the inspector have been passed */
-	uint8_t *steps;              /* of CHUNK rows */
+enum edit { EDIT_MATCH, EDIT_TRACE_ONLY, EDIT_INSPECTOR_ONLY }; /* the last edit of a cell */
+struct matching {
+	struct cell_best *before, *now;
+	uint8_t *edits; /* of all CHUNK rows, to find the pairs */
 };
 
-/* One row further: the collective `a`. */
-static void place_one(struct placing *p, const struct side *a, const struct sequence *b,
-		      uint8_t *steps)
+/* Fills the row of the collective `a`. */
+static void fill_row(struct matching *p, const struct timed *a, const struct sequence *b,
+		     uint8_t *edits)
 {
-	p->now[0] = (struct placed){ p->before[0].cost + slack(a), SIZE_MAX };
-	steps[0] = STEP_TRACE;
+	p->now[0] = (struct cell_best){ p->before[0].cost + tolerance(a), SIZE_MAX };
+	edits[0] = EDIT_TRACE_ONLY;
 	for (size_t k = 1; k <= b->count; k++) {
-		uint64_t by = differ(a, &b->at[k - 1]);
-		struct placed both = p->before[k - 1], best = p->before[k];
+		uint64_t by = difference(a, &b->at[k - 1]);
+		struct cell_best both = p->before[k - 1], best = p->before[k];
 
-		best.cost += slack(a);
-		steps[k] = STEP_TRACE;
-		if (p->now[k - 1].cost + LACKING_NS < best.cost) {
+		best.cost += tolerance(a);
+		edits[k] = EDIT_TRACE_ONLY;
+		if (p->now[k - 1].cost + MISSING_NS < best.cost) {
 			best = p->now[k - 1];
-			best.cost += LACKING_NS;
-			steps[k] = STEP_INSPECTOR;
+			best.cost += MISSING_NS;
+			edits[k] = EDIT_INSPECTOR_ONLY;
 		}
-		if (by < slack(a) && both.cost + by < best.cost) {
-			best = (struct placed){ both.cost + by,
-						both.start == SIZE_MAX ? k - 1 : both.start };
-			steps[k] = STEP_BOTH;
+		if (by < tolerance(a) && both.cost + by < best.cost) {
+			best = (struct cell_best){ both.cost + by,
+						   both.start == SIZE_MAX ? k - 1 : both.start };
+			edits[k] = EDIT_MATCH;
 		}
 		p->now[k] = best;
 	}
 }
 
-/* Places a chunk, if one place is much better than all others or `is_sure`; *used becomes how many
- * of the inspector lie before its end.  Returns the cost, UINT64_MAX: no place. */
-static uint64_t place(struct placing *p, const struct sequence *a, const struct sequence *b,
-		      bool is_sure, size_t *used)
+/*
+ * Matches a chunk, if one place is at least twice as good as all others or `is_sure` says that the
+ * communicator is known.  *used becomes how many of the inspector's lie before its end.  Returns
+ * the cost in ns; UINT64_MAX if nothing matches.
+ */
+static uint64_t match_chunk(struct matching *p, const struct sequence *a, const struct sequence *b,
+			    bool is_sure, size_t *used)
 {
 	uint64_t whole = 0, second = UINT64_MAX;
 	size_t width = b->count + 1, end = 0, pairs = 0;
 
 	for (size_t k = 0; k < width; k++)
-		p->now[k] = (struct placed){ 0, SIZE_MAX };
+		p->now[k] = (struct cell_best){ 0, SIZE_MAX };
 	for (size_t i = 0; i < a->count; i++) {
-		struct placed *swap = p->before;
+		struct cell_best *swap = p->before;
 
 		p->before = p->now;
 		p->now = swap;
-		whole += slack(&a->at[i]);
-		place_one(p, &a->at[i], b, p->steps + i * width);
+		whole += tolerance(&a->at[i]);
+		fill_row(p, &a->at[i], b, p->edits + i * width);
 	}
 	for (size_t k = 0; k < width; k++)
 		end = p->now[k].cost < p->now[end].cost ? k : end;
@@ -123,30 +135,30 @@ static uint64_t place(struct placing *p, const struct sequence *a, const struct 
 		return UINT64_MAX;
 	*used = end;
 	for (size_t i = a->count, k = end; i && k;) {
-		enum taken step = p->steps[(i - 1) * width + k];
+		enum edit edit = p->edits[(i - 1) * width + k];
 
-		i -= step != STEP_INSPECTOR;
-		k -= step != STEP_TRACE;
-		a->at[i].is = step == STEP_BOTH ? &b->at[k] : a->at[i].is;
-		pairs += step == STEP_BOTH;
+		i -= edit != EDIT_INSPECTOR_ONLY;
+		k -= edit != EDIT_TRACE_ONLY;
+		a->at[i].matched = edit == EDIT_MATCH ? &b->at[k] : a->at[i].matched;
+		pairs += edit == EDIT_MATCH;
 	}
-	return pairs < ALIKE_LEAST ? UINT64_MAX : p->now[end].cost;
+	return pairs < PAIRS_LEAST ? UINT64_MAX : p->now[end].cost;
 }
 
-/* ---- what follows of it ----------------------------------------------------------------- */
+/* ---- rows of the matched ones ----------------------------------------------------------- */
 
-/* Collectives of one row of the trace that are of one communicator and operation, or of none. */
-static enum status put_events(struct table *t, const struct side *all, size_t count,
+/* Puts the collectives of one row that have one communicator and operation, or none, in a row. */
+static enum status put_events(struct table *t, const struct timed *all, size_t count,
 			      struct error *err)
 {
 	union value keys[EVENTS_KEYS], *row = all->row;
 	struct packed_last last = { 0, 0 };
 	struct buf packed;
 
-	if (all->is) {
+	if (all->matched) {
 		memcpy(keys, all->row, sizeof(keys));
-		keys[EVENTS_GROUP] = all->is->row[EVENTS_GROUP];
-		keys[EVENTS_OPERATION] = all->is->row[EVENTS_OPERATION];
+		keys[EVENTS_GROUP] = all->matched->row[EVENTS_GROUP];
+		keys[EVENTS_OPERATION] = all->matched->row[EVENTS_OPERATION];
 		keys[EVENTS_STREAM].u64 = NO_U64;
 		keys[EVENTS_BY_SEQ].u64 = 1;
 		TRY(table_row(t, keys, &row, err));
@@ -157,33 +169,33 @@ static enum status put_events(struct table *t, const struct side *all, size_t co
 	for (size_t i = 0; i < count; i++) {
 		struct rank_call one = all[i].call;
 
-		if (all[i].is) {
-			one.index = all[i].is->index;
-			one.bytes = all[i].is->bytes;
+		if (all[i].matched) {
+			one.index = all[i].matched->index;
+			one.bytes = all[i].matched->bytes;
 		}
 		call_pack(&packed, &one, &last);
 	}
 	enum status status = buf_status(&packed, err);
 	row[EVENTS_PACKED].text = status == ST_OK ? table_text(t, buf_text(&packed), err) : NULL;
-	/* the places of the rest in their step say nothing any more */
-	if (!all->is)
+	/* The others can no longer be matched between ranks by their place in the step. */
+	if (!all->matched)
 		row[EVENTS_WHOLE].u64 = 0;
 	buf_release(&packed);
 	return row[EVENTS_PACKED].text ? ST_OK : err->status;
 }
 
-/* The figures of one go from those of unknown ones to those of its communicator. */
-static enum status put_figures(struct tables *all, const struct side *one, struct error *err)
+/* Moves the figures of a matched collective from the row without to that with a communicator. */
+static enum status put_figures(struct tables *all, const struct timed *one, struct error *err)
 {
 	struct table *t = tables_find(all, "comm");
 	union value keys[COMM_BYTES + 1], *from, *beside, *to;
 	uint64_t exposed_ns = call_exposed_ns(&one->call, UINT64_MAX);
 
-	memcpy(keys, one->is->row, RANK_KEYS * sizeof(keys[0]));
-	keys[COMM_GROUP] = one->is->row[EVENTS_GROUP];
-	keys[COMM_OPERATION] = one->is->row[EVENTS_OPERATION];
-	keys[COMM_TYPE] = one->is->row[EVENTS_TYPE];
-	keys[COMM_BYTES].u64 = one->is->bytes;
+	memcpy(keys, one->matched->row, RANK_KEYS * sizeof(keys[0]));
+	keys[COMM_GROUP] = one->matched->row[EVENTS_GROUP];
+	keys[COMM_OPERATION] = one->matched->row[EVENTS_OPERATION];
+	keys[COMM_TYPE] = one->matched->row[EVENTS_TYPE];
+	keys[COMM_BYTES].u64 = one->matched->bytes;
 	TRY(table_have(t, keys, &beside, err));
 	memcpy(keys, one->row, RANK_KEYS * sizeof(keys[0]));
 	keys[COMM_TYPE] = one->row[EVENTS_TYPE];
@@ -206,9 +218,12 @@ static enum status put_figures(struct tables *all, const struct side *one, struc
 	return ST_OK;
 }
 
-/* Of what stays unknown the shortest and the longest, where all of it is at hand. */
-static enum status put_rest(struct tables *all, const struct side *one, bool is_begin,
-			    struct error *err)
+/*
+ * Computes least and most anew for the row of those that stay unmatched, unless it has calls that
+ * are not in comm_events.  `is_begin` clears both; each unmatched one is then added.
+ */
+static enum status put_unmatched(struct tables *all, const struct timed *one, bool is_begin,
+				 struct error *err)
 {
 	union value keys[COMM_BYTES + 1], *row;
 
@@ -230,46 +245,48 @@ static enum status put_rest(struct tables *all, const struct side *one, bool is_
 	return ST_OK;
 }
 
-static enum status put_joined(struct tables *all, struct side *of, size_t count, struct error *err)
+static enum status put_joined(struct tables *all, struct timed *of, size_t count, struct error *err)
 {
 	size_t end;
 
 	for (size_t i = 0; i < count; i++) {
-		TRY(of[i].is ? put_figures(all, &of[i], err) : ST_OK);
-		TRY(put_rest(all, &of[i], true, err));
-		of[i].group = of[i].is ? of[i].is->row[EVENTS_GROUP].text : NULL;
-		of[i].as = of[i].is ? of[i].is->operation : of[i].operation;
+		TRY(of[i].matched ? put_figures(all, &of[i], err) : ST_OK);
+		TRY(put_unmatched(all, &of[i], true, err));
+		of[i].group = of[i].matched ? of[i].matched->row[EVENTS_GROUP].text : NULL;
+		of[i].operation_known = of[i].matched ? of[i].matched->operation : of[i].operation;
 		of[i].row[EVENTS_PACKED].text = NULL;
 	}
 	for (size_t i = 0; i < count; i++)
-		TRY(of[i].is ? ST_OK : put_rest(all, &of[i], false, err));
-	SORT_BY(of, count, UP(struct side, row_at), UP(struct side, group), UP(struct side, as),
-		UP(struct side, place));
+		TRY(of[i].matched ? ST_OK : put_unmatched(all, &of[i], false, err));
+	SORT_BY(of, count, UP(struct timed, row_address), UP(struct timed, group),
+		UP(struct timed, operation_known), UP(struct timed, place));
 	for (size_t first = 0; first < count; first = end) {
 		for (end = first; end < count && of[end].row == of[first].row &&
-				  of[end].group == of[first].group && of[end].as == of[first].as;)
+				  of[end].group == of[first].group &&
+				  of[end].operation_known == of[first].operation_known;)
 			end++;
 		TRY(put_events(tables_find(all, "comm_events"), &of[first], end - first, err));
 	}
 	return ST_OK;
 }
 
-/* ---- both sides ------------------------------------------------------------------------- */
+/* ---- the trace's and the inspector's ---------------------------------------------------- */
 
-static enum status take_row(struct sides *s, union value *row, struct error *err)
+static enum status take_row(struct timed_list *s, union value *row, struct error *err)
 {
 	enum operation operation = operation_find(row[EVENTS_OPERATION].text);
 	bool is_known = row[EVENTS_BY_SEQ].u64 == 1 && *row[EVENTS_GROUP].text;
 	bool is_unknown = row[EVENTS_BY_SEQ].u64 != 1 && !*row[EVENTS_GROUP].text;
 	const char *packed = row[EVENTS_PACKED].text;
 	struct packed_last last = { 0, 0 };
-	struct side one = { .row = row, .row_at = (uintptr_t)row, .operation = operation };
+	struct timed one = { .row = row, .row_address = (uintptr_t)row, .operation = operation };
 
 	if (operation_is_point(operation) || !(row_is_beside(row) ? is_known : is_unknown))
 		return ST_OK;
 	for (size_t i = 1; i < EVENTS_OPERATION; i++)
-		one.part = hash_word(one.part, row[i].u64); /* equal texts are one */
-	one.part = hash_word(one.part, row[EVENTS_STREAM].u64);
+		one.sequence =
+			hash_word(one.sequence, row[i].u64); /* equal texts are one pointer */
+	one.sequence = hash_word(one.sequence, row[EVENTS_STREAM].u64);
 	while (call_unpack(&packed, &one.call, &last)) {
 		one.place = one.call.place;
 		one.index = one.call.index;
@@ -281,12 +298,12 @@ static enum status take_row(struct sides *s, union value *row, struct error *err
 	return ST_OK;
 }
 
-/* The next stream or communicator. */
-static bool part_next(const struct sides *s, struct sequence *p)
+/* Goes on to the next stream or communicator; false: there is none. */
+static bool next_sequence(const struct timed_list *s, struct sequence *p)
 {
 	size_t first = p->at ? (size_t)(p->at - s->all) + p->count : 0, end = first;
 
-	while (end < s->count && s->all[end].part == s->all[first].part)
+	while (end < s->count && s->all[end].sequence == s->all[first].sequence)
 		end++;
 	*p = (struct sequence){ s->all + first, end - first };
 	return end > first;
@@ -295,19 +312,22 @@ static bool part_next(const struct sides *s, struct sequence *p)
 static void forget(const struct sequence *a)
 {
 	for (size_t i = 0; i < a->count; i++)
-		a->at[i].is = NULL;
+		a->at[i].matched = NULL;
 }
 
-/* The communicator of a stream by its first collectives, then its others one chunk after the other.
+/*
+ * Finds the communicator of a stream by the stream's first collectives, then matches the others
+ * chunk by chunk.
  */
-static bool join_stream(struct placing *p, const struct sequence *a, const struct sides *inspector)
+static bool join_stream(struct matching *p, const struct sequence *a,
+			const struct timed_list *inspector)
 {
 	struct sequence first = { a->at, a->count < CHUNK ? a->count : CHUNK }, of = { NULL };
 	uint64_t best = UINT64_MAX, second = UINT64_MAX;
 	size_t used = 0;
 
-	for (struct sequence b = { NULL }; part_next(inspector, &b);) {
-		uint64_t cost = place(p, &first, &b, false, &used);
+	for (struct sequence b = { NULL }; next_sequence(inspector, &b);) {
+		uint64_t cost = match_chunk(p, &first, &b, false, &used);
 
 		forget(&first);
 		second = cost < best ? best : cost < second ? cost : second;
@@ -316,13 +336,13 @@ static bool join_stream(struct placing *p, const struct sequence *a, const struc
 	}
 	if (!of.at || best > second / 2)
 		return false;
-	place(p, &first, &of, false, &used);
+	match_chunk(p, &first, &of, false, &used);
 	for (size_t i = first.count, at = used; i < a->count; i += first.count) {
 		size_t left = of.count - at;
-		struct sequence b = { of.at + at, left < BEHIND ? left : BEHIND };
+		struct sequence b = { of.at + at, left < LOOKED_AT ? left : LOOKED_AT };
 
 		first = (struct sequence){ a->at + i, a->count - i < CHUNK ? a->count - i : CHUNK };
-		if (place(p, &first, &b, true, &used) == UINT64_MAX)
+		if (match_chunk(p, &first, &b, true, &used) == UINT64_MAX)
 			forget(&first);
 		else
 			at += used;
@@ -330,20 +350,20 @@ static bool join_stream(struct placing *p, const struct sequence *a, const struc
 	return true;
 }
 
-static enum status join_streams(const struct sides *trace, const struct sides *inspector, bool *any,
-				struct error *err)
+static enum status join_streams(const struct timed_list *trace, const struct timed_list *inspector,
+				bool *any, struct error *err)
 {
-	struct placing p = { .before = calloc(inspector->count + 1, sizeof(struct placed)),
-			     .now = calloc(inspector->count + 1, sizeof(struct placed)),
-			     .steps = calloc(inspector->count + 1, CHUNK) };
-	bool fits = p.before && p.now && p.steps;
+	struct matching p = { .before = calloc(inspector->count + 1, sizeof(struct cell_best)),
+			      .now = calloc(inspector->count + 1, sizeof(struct cell_best)),
+			      .edits = calloc(inspector->count + 1, CHUNK) };
+	bool fits = p.before && p.now && p.edits;
 
 	*any = false;
-	for (struct sequence a = { NULL }; fits && part_next(trace, &a);)
+	for (struct sequence a = { NULL }; fits && next_sequence(trace, &a);)
 		*any |= join_stream(&p, &a, inspector);
 	free(p.before);
 	free(p.now);
-	free(p.steps);
+	free(p.edits);
 	return fits ? ST_OK : fail_memory(err);
 }
 
@@ -360,7 +380,7 @@ static enum status keep_rows(void *self, struct table *t, union value *row, bool
 enum status comm_join(struct tables *all, struct error *err)
 {
 	struct table *events = tables_find(all, "comm_events");
-	struct sides trace = { NULL }, inspector = { NULL };
+	struct timed_list trace = { NULL }, inspector = { NULL };
 	enum status status = ST_OK;
 	union value **rows = NULL, *row;
 	size_t count = table_count(events), end;
@@ -377,9 +397,10 @@ enum status comm_join(struct tables *all, struct error *err)
 					  err);
 		if (!trace.count || !inspector.count || rows[first][0].u64 == NO_U64)
 			continue;
-		SORT_BY(trace.all, trace.count, UP(struct side, part), UP(struct side, place));
-		SORT_BY(inspector.all, inspector.count, UP(struct side, part),
-			UP(struct side, place));
+		SORT_BY(trace.all, trace.count, UP(struct timed, sequence),
+			UP(struct timed, place));
+		SORT_BY(inspector.all, inspector.count, UP(struct timed, sequence),
+			UP(struct timed, place));
 		bool any = false;
 		if (status == ST_OK)
 			status = join_streams(&trace, &inspector, &any, err);
