@@ -29,9 +29,9 @@ enum {
 
 enum move_type {
 	MOVE_SET,    /* `to` happens `own` after `from` */
-	MOVE_DEPEND, /* the next MEET or WORK happens no sooner than `own` after `from` */
+	MOVE_DEPEND, /* the next JOIN or WORK happens no sooner than `own` after `from` */
 	MOVE_OWN,    /* a thread spends `own` */
-	MOVE_MEET,   /* a thread spends `own`, has met what it depends on, and spends `rest` */
+	MOVE_JOIN,   /* a thread spends `own`, waits for what it depends on, and spends `rest` */
 	MOVE_WORK,   /* what it depends on, then `rest`, then it takes `own`; `from` ends with it */
 	/* `own` is what points of the kind took since the last of these; `rest` of it they waited
 	 */
@@ -44,7 +44,7 @@ enum move_type {
 enum { MOVE_IS_FIRST = 1, MOVE_COMMUNICATES = 2, MOVE_WAITS_FOR_GPU = 4 };
 struct move {
 	double own, rest; /* ns; rest: not scaled where it is negative */
-	double at;        /* measured; of OWN, MEET and WORK */
+	double at;        /* measured; of OWN, JOIN and WORK */
 	uint32_t to, from, kind;
 	uint8_t type, activity, flags;
 };

@@ -233,7 +233,7 @@ static enum status thread_of(struct replay *r, const struct replay_host *h, uint
 	return ST_OK;
 }
 
-/* The thread's next point, after all of `d`; `waits`: for the GPU, among it. */
+/* Puts the thread's next point, which comes after all of `d`; `waits`: one of them is the GPU. */
 static enum status thread_point(struct replay *r, struct thread *t, uint64_t now_ns,
 				const struct replay_host *inner, const struct dependency *d,
 				bool waits, struct error *err)
@@ -242,8 +242,8 @@ static enum status thread_point(struct replay *r, struct thread *t, uint64_t now
 
 	/* What a waiting call does itself is short; its residual is what is left. */
 	uint64_t least = own < REPLAY_WAIT_OWN_NS ? own : REPLAY_WAIT_OWN_NS;
-	uint64_t met = t->last.ns + least > d->ns ? t->last.ns + least : d->ns;
-	uint64_t rest = now_ns > met ? now_ns - met : 0;
+	uint64_t ready = t->last.ns + least > d->ns ? t->last.ns + least : d->ns;
+	uint64_t rest = now_ns > ready ? now_ns - ready : 0;
 
 	TRY(spent_add(r, inner->kind, inner->activity, own, d->any ? own - least - rest : 0, err));
 	if (d->any || t->own_kind != inner->kind)
@@ -254,13 +254,13 @@ static enum status thread_point(struct replay *r, struct thread *t, uint64_t now
 		t->last.ns = now_ns;
 		return ST_OK;
 	}
-	struct move m = { .type = MOVE_MEET,
+	struct move m = { .type = MOVE_JOIN,
 			  .to = t->last.slot,
 			  .kind = inner->kind,
 			  .activity = inner->activity,
 			  .flags = waits ? MOVE_WAITS_FOR_GPU : 0,
 			  .own = (double)least,
-			  .rest = (double)(int64_t)(now_ns - met),
+			  .rest = (double)(int64_t)(now_ns - ready),
 			  .at = since_origin(r, now_ns) };
 
 	t->last.ns = now_ns;

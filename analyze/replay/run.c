@@ -24,7 +24,7 @@ struct replay_run {
 	double *at, *mark_at, *mark_changed;
 	size_t at_cap, mark_at_cap, mark_changed_cap;
 	uint32_t mark_count;            /* so far */
-	double met[REPLAY_STATES];      /* what the next point depends on */
+	double ready[REPLAY_STATES];    /* what the next point depends on */
 	double last_end[REPLAY_STATES]; /* of all work so far */
 	double changed[REPLAY_STATES];
 };
@@ -108,15 +108,15 @@ static void depend(struct replay_run *x, const struct move *m, const double *fro
 {
 	if (m->flags & MOVE_COMMUNICATES && x->has_overlaps) {
 		for (unsigned k = 0; k < x->states; k++) {
-			double met = m->flags & MOVE_IS_FIRST ? 0 : x->met[k];
+			double ready = m->flags & MOVE_IS_FIRST ? 0 : x->ready[k];
 			double at = from[k] + m->own;
 
-			x->met[k] = x->overlaps[k] || met > at ? met : at;
+			x->ready[k] = x->overlaps[k] || ready > at ? ready : at;
 		}
 	} else if (m->flags & MOVE_IS_FIRST) {
-		set(x, x->met, from, m->own);
+		set(x, x->ready, from, m->own);
 	} else {
-		raise_to(x, x->met, from, m->own);
+		raise_to(x, x->ready, from, m->own);
 	}
 }
 
@@ -131,7 +131,7 @@ static void spend(const struct replay_run *x, const struct move *m, const double
 static void meet(const struct replay_run *x, const struct move *m, const double *restrict f,
 		 double *restrict to)
 {
-	const double *restrict met = x->met;
+	const double *restrict ready = x->ready;
 	double own = m->own, rest = m->rest > 0 ? m->rest : 0, ahead = m->rest < 0 ? -m->rest : 0;
 
 	if (!x->has_drops[m->activity] && !(m->flags & MOVE_WAITS_FOR_GPU)) {
@@ -139,7 +139,7 @@ static void meet(const struct replay_run *x, const struct move *m, const double 
 		{
 			double at = to[k] + own * f[k];
 
-			to[k] = (at > met[k] ? at : met[k]) - ahead + rest * f[k];
+			to[k] = (at > ready[k] ? at : ready[k]) - ahead + rest * f[k];
 		}
 		return;
 	}
@@ -147,7 +147,7 @@ static void meet(const struct replay_run *x, const struct move *m, const double 
 		double at = to[k] + own * f[k];
 
 		if (!x->drops_waits[m->activity][k])
-			at = (at > met[k] ? at : met[k]) - ahead;
+			at = (at > ready[k] ? at : ready[k]) - ahead;
 		to[k] = at + rest * f[k] * (m->flags & MOVE_WAITS_FOR_GPU ? x->keeps_rest[k] : 1);
 	}
 }
@@ -156,11 +156,11 @@ static void work(struct replay_run *x, const struct move *m, const double *restr
 		 double *restrict to)
 {
 	double *restrict last = x->last_end, own = m->own, rest = m->rest;
-	const double *restrict met = x->met, *restrict keeps = x->keeps_rest;
+	const double *restrict ready = x->ready, *restrict keeps = x->keeps_rest;
 
 	FOR_STATES(x)
 	{
-		double end = met[k] + rest * keeps[k] + own * f[k];
+		double end = ready[k] + rest * keeps[k] + own * f[k];
 
 		to[k] = end;
 		last[k] = end > last[k] ? end : last[k];
@@ -217,7 +217,7 @@ enum status replay_run_go(struct replay_run *x, struct error *err)
 		case MOVE_OWN:
 			spend(x, m, f, to);
 			break;
-		case MOVE_MEET:
+		case MOVE_JOIN:
 			meet(x, m, f, to);
 			break;
 		case MOVE_WORK:

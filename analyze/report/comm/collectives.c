@@ -93,7 +93,7 @@ static size_t participants(const struct coll_matches *m, size_t first)
 	return count;
 }
 
-/* ---- meeting ---------------------------------------------------------------------------- */
+/* ---- matching --------------------------------------------------------------------------- */
 
 static uint64_t match_hash(const struct coll_match *key)
 {
@@ -113,8 +113,9 @@ static struct coll_match key_of(const struct ref *r, const struct rank_call *one
 {
 	bool by_seq = r->row[EVENTS_BY_SEQ].u64 == 1;
 
-	/* ranks with different counts in a step do not meet: one of them misses something; nor
-	 * those that had its number differently often: which of its steps are one nobody knows */
+	/* Ranks with different counts in a step are not matched, as one of them lacks some.  Nor
+	 * are ranks in which the step's number stands differently often, as nothing tells which
+	 * of these steps are the same. */
 	return (struct coll_match){ .step = by_seq ? NO_U64 : r->row[EVENTS_STEP].u64,
 				    .of_step = by_seq ? NO_U64 : r->row[EVENTS_OF_STEP].u64,
 				    .nth = by_seq ? 0 : r->nth,
@@ -190,7 +191,7 @@ uint32_t match_culprit(const struct coll_match *at)
 	return ahead > (noise > NOISE_NS ? noise : NOISE_NS) ? at->least : NO_ID;
 }
 
-/* ---- may they meet at all --------------------------------------------------------------- */
+/* ---- whether ranks can be matched at all ------------------------------------------------ */
 
 struct count_of { /* of a step */
 	uint64_t step, of_step;

@@ -42,7 +42,7 @@ struct coll_matches { /* zeroed but `all` */
 	struct coll_match *items;
 	size_t count, cap;
 	struct hash_index index; /* of items */
-	uint32_t numbers;        /* of meets, so far */
+	uint32_t numbers;        /* of matches, so far */
 };
 enum status matches_open(struct coll_matches *m, struct tables *all, struct error *err);
 void matches_release(struct coll_matches *m); /* also one that is zeroed */

@@ -179,8 +179,8 @@ double link_gb_per_s(const char *gpu, const char *group, uint64_t ranks);
 /*
  * Steps whose numbers come again: a second epoch, a loop that was begun anew.
  *
- * Two marks of one number are two steps.  Where ranks meet by the number of a step, its place among
- * those of this number says which of them.
+ * Two marks of one number are two steps.  Where ranks are matched by the number of a step, its
+ * place among the steps of this number tells them apart.
  */
 
 struct step_repeat {         /* of a step */

@@ -133,7 +133,7 @@ unknown:
 		j->node_of[i] = SIZE_MAX;
 }
 
-/* Captures of the same rank; where the ranks of the files do not meet, those of the first. */
+/* Captures of the same rank; where the files have no rank in common, those of the first. */
 static enum status captures_of(struct joined *j, const union value *rank, struct error *err)
 {
 	const union value *row;

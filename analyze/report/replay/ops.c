@@ -237,7 +237,7 @@ static enum status put_comm(struct ops *o, struct gpu *g, const struct event *e,
 	memcpy(like.group, is.group, GROUP_TEXT);
 	like.bytes = is.bytes;
 	like.operation = is.operation;
-	/* Who met whom the order does not say where one sends to one: it is alone then. */
+	/* The order does not tell which send belongs to which receive: it is alone then. */
 	like.by_seq = is.has_seq;
 	if (operation_is_point(is.operation) && !(is.is_pair && is.has_seq))
 		like.operation = OPERATION_COUNT;
