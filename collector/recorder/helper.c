@@ -24,6 +24,7 @@
 #define LOOK_NS (1000 * MS) /* for CUDA in a program whose CUDA another tool has taken */
 enum {
 	LIMIT_MS = 5000, /* a helper that takes longer is left behind */
+	LAST_MS = 30000, /* one of a program that ends, which itself waits for CUPTI that long */
 	LOOK_MS = 20,    /* at a program that may have died */
 	BODY_MAX = 8 << 20,
 	TABLES_MAX = 64 << 20,
@@ -460,20 +461,24 @@ static void note_absence(struct writer *w)
 
 static void helper_close_window(struct writer *w, uint64_t window)
 {
+	bool is_last = writer_is_last(w) || session_quits();
+
 	state.begun = false;
 	if (!find_helper()) {
 		note_absence(w);
 		return;
 	}
-	if (state.told && !is_done() && can_answer()) { /* the next window has begun */
-		ask(HELPER_DRAIN, 0, 0);
-		wait_until_done(LIMIT_MS * MS);
-	}
+	/*
+	 * The next window has begun, or the program ends while CUPTI works.  Nothing else is asked,
+	 * as it would take the place of an end that the helper has not come to.
+	 */
+	if (state.told && can_answer())
+		wait_until_done((is_last ? LAST_MS : LIMIT_MS) * MS);
 	read_queue();
 	if (!state.config)
 		lose_read_by_killed(w);
 	if (atomic_load(&state.helper->holds) &&
-	    (writer_is_last(w) || session_quits() || recorder_program_is_gone()))
+	    (is_last || session_quits() || recorder_program_is_gone()))
 		writer_lose(w, LOSS_DEATH, 1);
 	atomic_store(&state.helper->begin_ns, 0);
 }
