@@ -204,6 +204,8 @@ static void put_reason(const struct ending *e, struct buf *out)
 		;
 	else if (e->seen.refused)
 		put_refused(&e->seen, out);
+	else if (e->recorder_killed)
+		buf_put_text(out, "the recorder was killed before it knew of the program");
 	else if (c->ring && e->seen.steps)
 		buf_putf(out, "nothing happened that --save-on %s waits for", c->save_on);
 	else

@@ -223,7 +223,9 @@ static int record(struct config *c, const struct record *o, const char *library,
 	if (run_command(&run, &err) != ST_OK)
 		complain("%s", err.text);
 	unsigned killed = recorder_settle(&recorder);
-	if (killed == UINT_MAX)
+	if (killed == RECORDER_BUSY)
+		complain("the recorder is slow, and still writes what the program has left");
+	else if (killed == RECORDER_KILLED)
 		complain("the recorder was killed: processes that began later are not recorded, "
 			 "and events that none of its own have read are lost");
 	else if (killed)
@@ -234,6 +236,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 		ending.rings_left = found_rings(config_ring_dir(c), c->host, c->out,
 						c->trigger_spec.death, run.child, run.status);
 	found_look(&after, c->out, c->host);
+	ending.recorder_killed = killed == RECORDER_KILLED;
 	ending.seen = seen_read();
 	if (!o->quiet && run.child)
 		ending_print(&ending, &before, &after);

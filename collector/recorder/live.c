@@ -81,8 +81,9 @@ bool recorder_live(const struct recorded *r)
 		return false;
 	session_join(&config, r->pid);
 	start_watching(r);
-	while (!session_has_begun()) {
-		if (recorder_program_is_gone())
+	/* asked in this order, as it may begin and die between the two questions */
+	for (bool gone = false; !session_has_begun(); gone = recorder_program_is_gone()) {
+		if (gone)
 			return true; /* it has made no event */
 		session_sleep(LOOK_NS);
 	}

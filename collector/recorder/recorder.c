@@ -28,9 +28,9 @@
 enum {
 	BACKLOG = 1024,
 	CLIENTS_MAX = 16384,
-	LOOK_MS = 100, /* at processes that have no descriptor of their own */
-	SOON_MS = 20,  /* at writers that are about to end */
-	SETTLE_MS = 5000,
+	LOOK_MS = 100,     /* at processes that have no descriptor of their own */
+	SOON_MS = 20,      /* at writers that are about to end */
+	SETTLE_MS = 20000, /* a writer that a slow machine or disk holds up */
 	SETTLE = 's',
 };
 
@@ -448,7 +448,9 @@ unsigned recorder_settle(struct recorder *r)
 			      ? recv(r->fd, &killed, sizeof(killed), 0)
 			      : 0;
 	if (got == 0 || (got < 0 && errno == ECONNRESET)) /* reset: it died before it read this */
-		killed = UINT32_MAX;
+		killed = RECORDER_KILLED;
+	else if (got < 0)
+		killed = RECORDER_BUSY;
 	close(r->fd);
 	r->fd = -1;
 	return killed;

@@ -42,9 +42,11 @@ struct recorder {
  */
 enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *err);
 /*
- * Waits, for a moment at most, until the logs of all dead processes are written.  Returns how many
- * of the recorder's processes were killed; UINT_MAX: all of them.
+ * Waits until the logs of all dead processes are written, for 20 s at most.  Returns how many of
+ * the recorder's processes were killed, or one of these words.
  */
+#define RECORDER_KILLED UINT32_MAX       /* the process that starts the others, too */
+#define RECORDER_BUSY   (UINT32_MAX - 1) /* logs are still being written */
 unsigned recorder_settle(struct recorder *r);
 
 /*

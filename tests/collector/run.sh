@@ -148,7 +148,7 @@ test_windows() {
 }
 
 test_many_windows() {
-	recorded schedule:wait=1,active=2 slow_start 300
+	recorded schedule:wait=1,active=2 flushed 300
 	tell 0
 	expect whole '^log whole=1'
 	equal windows "$(grep -c '^window.*closed=1' "$work/told")" 100

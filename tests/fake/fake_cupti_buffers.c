@@ -44,6 +44,7 @@ static _Thread_local struct thread_state *mine;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT, worker_once = PTHREAD_ONCE_INIT;
 static unsigned for_worker; /* buffers that a flush waits for */
+static bool is_over;        /* with the pool's lock: the report is written */
 enum { ENDED = 4096 };
 static struct span {
 	uint8_t *bytes;
@@ -380,17 +381,35 @@ static bool settle_all(struct lent *thread, uint64_t now_ns)
 	return left == 0;
 }
 
+static void block_for_ever(void)
+{
+	for (;;)
+		pause();
+}
+
+/* Threads go on while a process ends: what they are given after the report would not be in it. */
+void fake_buffers_end(void)
+{
+	pthread_mutex_lock(&pool);
+	is_over = true;
+	pthread_mutex_unlock(&pool);
+}
+
 static void give_back(struct lent *thread, bool by_flush)
 {
 	unsigned i;
 
 	pthread_mutex_lock(&pool);
+	if (is_over) {
+		pthread_mutex_unlock(&pool);
+		block_for_ever();
+	}
 	forget(thread);
-	pthread_mutex_unlock(&pool);
 	if (thread->foreign)
 		fake_counts.foreign += thread->records;
 	for (i = 0; i < KINDS && !thread->foreign && fake_state.complete != foreign_complete; i++)
 		fake_counts.handed[i] += thread->by_kind[i];
+	pthread_mutex_unlock(&pool);
 	fake_hand_over(thread->bytes, thread->size, thread->used, !thread->shared, by_flush,
 		       thread->foreign);
 	free(thread->slots);
@@ -447,12 +466,6 @@ static void share_out(bool forced)
 		for_worker++;
 	}
 	pthread_cond_broadcast(&work);
-}
-
-static void block_for_ever(void)
-{
-	for (;;)
-		pause();
 }
 
 int fake_flush(bool forced)

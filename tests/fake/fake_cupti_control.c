@@ -118,8 +118,10 @@ static __attribute__((destructor)) void finish(void)
 {
 	if (fake_counts.flushing && !fake_forked)
 		fake_fault("the process ends while a thread is in FlushAll");
-	if (report && !fake_forked)
+	if (report && !fake_forked) {
+		fake_buffers_end();
 		fake_write_report(report);
+	}
 }
 
 /* ---- faults ---- */

@@ -150,6 +150,7 @@ int fake_flush(bool forced);
 void fake_work_round(bool all);
 void fake_worker_start(void);
 void fake_buffers_forked(void);
+void fake_buffers_end(void);
 void fake_foreign_now(unsigned mode);
 
 /* ---- fake_cupti_hand.c: what happens to a buffer around complete() ---- */

@@ -33,6 +33,7 @@ static char *kernel_names[NAMES];
 static _Atomic unsigned long name_counts[NAMES];
 
 void tacho_step(void) __attribute__((weak));
+void tacho_flush(void) __attribute__((weak));
 
 static void pause_ms(double ms)
 {
@@ -305,6 +306,8 @@ static void at_step(const struct worker *w, long step)
 {
 	if (w->number == 0 && tacho_step)
 		tacho_step();
+	if (w->number == 0 && tacho_flush && o.flush && step % o.flush == 0)
+		tacho_flush();
 	if (w->number == 0 && o.tool_to && step == o.tool_from)
 		tool_begins();
 	if (w->number == 0 && o.tool_to && step == o.tool_to)

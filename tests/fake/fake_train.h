@@ -50,6 +50,7 @@
 	X(early, 0, "1: a step is marked before the first call of CUDA") \
 	X(before_ms, 0, "sleep before the first call of CUDA") \
 	X(step_us, 0, "sleep in each step") \
+	X(flush, 0, "after so many steps, again and again, it waits for the recorder") \
 	X(after_ms, 0, "sleep after the last step") \
 	X(no_cuda, 0, "1: no call of CUDA at all") \
 	X(profiler, 0, "1: cudaProfilerStart and -Stop round the middle half of the steps") \

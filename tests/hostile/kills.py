@@ -25,21 +25,35 @@ PAUSES = [0, 20, 50, 200, 700, 3000]  # us between two ranges
 UNDER_WAY = 1
 
 
+def wait_until(holds, seconds=30):
+    until = time.monotonic() + seconds
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.001)
+    return holds()
+
+
 class Recorded:
     """tacho-record and the program below it."""
 
-    def __init__(self, bin_folder, pause, options=()):
+    def __init__(self, bin_folder, pause, unknown=False):
+        """unknown: the recorder is stopped before it learns of the program."""
         self.bin, self.work = bin_folder, tempfile.mkdtemp(prefix="kills.")
         self.counter = os.path.join(self.work, "counted")
         with open(self.counter, "wb") as f:
             f.write(bytes(8))
-        command = [os.path.join(bin_folder, "tacho-record"), "--out", os.path.join(self.work, "log"), *options,
-                   "--", os.path.join(bin_folder, "tests/traced_program"), "counted", str(pause)]
-        self.process = subprocess.Popen(command, env=dict(os.environ, COUNTED=self.counter), stderr=subprocess.PIPE)
-        self.program = self.find(self.process.pid, "traced_program")
-        until = time.monotonic() + 10
-        while not self.made() and time.monotonic() < until:
-            time.sleep(0.001)
+        command = [os.path.join(bin_folder, "tacho-record"), "--out", os.path.join(self.work, "log"), "--",
+                   "sh", "-c", "read go; exec \"$@\"", "sh",
+                   os.path.join(bin_folder, "tests/traced_program"), "counted", str(pause)]
+        self.process = subprocess.Popen(command, env=dict(os.environ, COUNTED=self.counter), stdin=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+        self.recorder = wait_until(self.find_recorder)
+        if unknown:
+            os.kill(self.recorder, signal.SIGSTOP)
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        self.program = wait_until(lambda: self.find(self.process.pid, "traced_program"))
+        wait_until(self.made)
+        wait_until(lambda: unknown or self.children(self.recorder))  # the program does not wait for it
 
     @staticmethod
     def children(pid):
@@ -49,21 +63,19 @@ class Recorded:
         except OSError:
             return []
 
-    def find(self, parent, name):
-        until = time.monotonic() + 10
-        while time.monotonic() < until:
-            for pid in self.children(parent):
-                try:
-                    with open("/proc/%d/comm" % pid, encoding="utf-8") as f:
-                        if f.read().strip() == name:
-                            return pid
-                except OSError:
-                    pass
-            time.sleep(0.001)
-        return None
+    @staticmethod
+    def is_named(pid, name):
+        try:
+            with open("/proc/%d/comm" % pid, encoding="utf-8") as f:
+                return f.read().strip() == name
+        except OSError:
+            return False
 
-    def recorder(self):
-        """The process that holds the socket of this tacho-record's name."""
+    def find(self, parent, name):
+        return next((pid for pid in self.children(parent) if self.is_named(pid, name)), None)
+
+    def find_recorder(self):
+        """The process that holds the socket of this tacho-record's name; None: there is none yet."""
         with open("/proc/net/unix", encoding="utf-8") as f:
             inodes = {line.split()[6] for line in f if "@tacho-recorder/%d/" % self.process.pid in line}
         for link in glob.glob("/proc/[0-9]*/fd/*"):
@@ -71,21 +83,26 @@ class Recorded:
                 found = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link))
             except OSError:
                 continue
-            if found and found.group(1) in inodes:
-                return int(link.split("/")[2])
+            pid = int(link.split("/")[2])
+            if found and found.group(1) in inodes and self.is_named(pid, "tacho-recorder"):
+                return pid
         return None
 
     def made(self):
         with open(self.counter, "r+b") as f, mmap.mmap(f.fileno(), 8) as m:
             return struct.unpack("<Q", m[:8])[0]
 
-    def end(self):
-        err = self.process.communicate(timeout=30)[1].decode("utf-8", "replace")
+    def in_logs(self):
         got = lost = 0
         for path in glob.glob(os.path.join(self.work, "log", "*.tacho")):
             told = subprocess.run([os.path.join(self.bin, "tests/dump"), path], capture_output=True, text=True).stdout
             got += sum(int(n) for n in re.findall(r"^sum .* name=counted count=(\d+) ", told, re.M))
             lost += sum(int(n) for n in re.findall(r"^lost (\d+) ", told, re.M))
+        return got, lost
+
+    def end(self):
+        err = self.process.communicate(timeout=60)[1].decode("utf-8", "replace")
+        got, lost = self.in_logs()
         made = self.made()
         shutil.rmtree(self.work, ignore_errors=True)
         return self.process.returncode, err, made, got, lost
@@ -101,19 +118,19 @@ def kill_at_random(bin_folder, dice, victims, after):
     """One run; what is wrong with it, or None."""
     pause = dice.choice(PAUSES)
     r = Recorded(bin_folder, pause)
-    recorder = r.recorder()
-    pids = {"program": [r.program], "recorder": [recorder], "writer": r.children(recorder)}
+    pids = {"program": [r.program], "recorder": [r.recorder], "writer": r.children(r.recorder)}
     time.sleep(after)
     stored_by = r.made()
-    time.sleep(FLUSH if len(victims) == 3 else 0)
+    if len(victims) == 3:  # rows wait for their block for a second, or longer on a slow machine
+        wait_until(lambda: sum(r.in_logs()) >= stored_by)
     order = [pid for who in victims for pid in pids[who]]
     dice.shuffle(order)
     for pid in order:
         os.kill(pid, signal.SIGKILL)
     if "program" not in victims:
         at = r.made()
-        time.sleep(0.2 + pause / 1e5)
-        if r.made() <= at:
+        time.sleep(0.2 + pause / 1e5)  # and fills its ring
+        if not wait_until(lambda: r.made() > at):
             return "the program stopped when %s was killed" % " and ".join(victims)
         os.kill(r.program, signal.SIGTERM)
     status, err, made, got, lost = r.end()
@@ -132,9 +149,21 @@ def kill_at_random(bin_folder, dice, victims, after):
     return None if made <= got + lost <= made + UNDER_WAY and (full or not lost) else seen
 
 
+def kill_before_it_knows(bin_folder):
+    """Nobody has read the rings of a program that the recorder has not learned of: that is said."""
+    r = Recorded(bin_folder, 200, unknown=True)
+    os.kill(r.recorder, signal.SIGKILL)
+    at = r.made()
+    goes_on = wait_until(lambda: r.made() > at)
+    os.kill(r.program, signal.SIGTERM)
+    status, err, _, got, _ = r.end()
+    return judge("recorder killed before it knows of the program", [
+        ("the program goes on", goes_on), ("status %d" % status, status == -signal.SIGTERM),
+        ("%d in the log" % got, got == 0), ("said: " + err, "no log was written: the recorder was killed" in err)])
+
+
 VICTIMS = [("program",), ("writer",), ("recorder",), ("program", "writer"), ("program", "recorder"), ("recorder", "writer"),
            ("program", "recorder", "writer")]
-FLUSH = 1.5  # seconds until what was made is in the log's file
 
 
 def kills(bin_folder, count, dice):
@@ -156,7 +185,8 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     args = parser.parse_args()
     print("# seed %d" % args.seed)
-    return 0 if kills(args.bin, args.count, random.Random(args.seed)) else 1
+    good = [kill_before_it_knows(args.bin), kills(args.bin, args.count, random.Random(args.seed))]
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":
