@@ -3,7 +3,7 @@
 
 usage: linear.py --bin BUILD [--only WORD]
 
-Each shape is made with N and with 2 N parts; the instructions of reading it may grow by MOST.
+Each shape is made with N and with 2 N parts; the instructions of a report on it may grow by MOST.
 """
 import argparse
 import io
@@ -52,19 +52,32 @@ def pairs(n, name):
                  for i in range(n)]
 
 
+def steps(path, n):
+    """Marked steps with an operator each, whose shapes are its own, and a kernel."""
+    row = {"ph": "X", "pid": 1, "tid": 1}
+    events(path, [dict(row, **more) for i in range(n) for more in (
+        {"cat": "user_annotation", "name": f"ProfilerStep#{i}", "ts": 1000 * i, "dur": 900},
+        {"cat": "cpu_op", "name": "aten::mm", "ts": 1000 * i + 100, "dur": 50,
+         "args": {"Input Dims": [[i + 1, 64], [64, 64]], "Input type": ["float", "float"]}},
+        {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 1000 * i + 110, "dur": 10, "args": {"correlation": i + 1}},
+        {"cat": "kernel", "name": "k", "tid": 7, "ts": 1000 * i + 130, "dur": 200, "args": {"correlation": i + 1}})],
+           '"schemaVersion": 1, ')
+
+
 SHAPES = [
-    ("members of an archive", 4000, archive, ".tar"),
-    ("folders in folders", 800, folders, ""),
-    ("nested async ranges of one name", 4000, lambda p, n: events(p, pairs(n, lambda i: "f")), ".json"),
-    ("nested async ranges", 4000, lambda p, n: events(p, pairs(n, lambda i: f"f{i}")), ".json"),
+    ("members of an archive", 4000, archive, ".tar", "summary"),
+    ("folders in folders", 800, folders, "", "summary"),
+    ("nested async ranges of one name", 4000, lambda p, n: events(p, pairs(n, lambda i: "f")), ".json", "summary"),
+    ("nested async ranges", 4000, lambda p, n: events(p, pairs(n, lambda i: f"f{i}")), ".json", "summary"),
     ("nested async ranges in a file of Kineto", 8000,
-     lambda p, n: events(p, pairs(n, lambda i: f"f{i}"), '"schemaVersion": 1, '), ".json"),
+     lambda p, n: events(p, pairs(n, lambda i: f"f{i}"), '"schemaVersion": 1, '), ".json", "summary"),
+    ("steps, and shapes of operators", 10000, steps, ".json", "roofline"),
 ]
 
 
-def instructions(binary, path, scratch):
+def instructions(binary, report, path, scratch):
     done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/callgrind",
-                           binary, "-q", path, "-o", "/dev/null"], stdout=subprocess.DEVNULL,
+                           binary, "-q", "-r", report, path, "-o", "/dev/null"], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, env=dict(os.environ, TMPDIR=scratch, LC_ALL="C"), check=False)
     said = done.stderr.decode(errors="replace")
     found = re.search(r"Collected : (\d+)", said)
@@ -78,14 +91,14 @@ def main():
     a = parser.parse_args()
     passed = failed = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for name, n, make, end in SHAPES:
+        for name, n, make, end, report in SHAPES:
             if a.only not in name:
                 continue
             counts = []
             for size in (n, 2 * n):
                 path = os.path.join(scratch, f"{name.replace(' ', '-')}-{size}{end}")
                 make(path, size)
-                counts.append(instructions(os.path.join(a.bin, "tacho-analyze"), path, scratch))
+                counts.append(instructions(os.path.join(a.bin, "tacho-analyze"), report, path, scratch))
             good = all(isinstance(c, int) for c in counts) and counts[1] <= MOST * counts[0]
             passed += good
             failed += not good

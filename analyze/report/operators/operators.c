@@ -375,6 +375,7 @@ static enum status operators_end(struct accumulator *f, struct error *err)
 
 		if (boost > 0 && p->clock_samples)
 			p->gpu.clock_share = p->clock_mhz / (double)p->clock_samples / boost;
+		roofline_count(f, i, &p->gpu);
 	}
 	for (size_t i = 0; i < s->row_count; i++) {
 		const struct op_row *row = &s->rows[i];
@@ -413,12 +414,13 @@ static enum status operators_end(struct accumulator *f, struct error *err)
 	}
 	for (size_t i = 0; i < s->cell_count; i++) {
 		struct roofline_cell *cell = &s->cells[i];
+		const struct op_process *p = &s->processes[cell->process];
 
 		if (!acc_wants(f, cell->process))
 			continue;
-		for (int k = 0; k < 2 && s->processes[cell->process].clock_samples; k++)
-			cell->peak_ps[k] /= s->processes[cell->process].gpu.clock_share;
-		TRY(roofline_put_cell(f, cell, err));
+		for (int k = 0; k < 2 && p->clock_samples; k++)
+			cell->peak_ps[k] /= p->gpu.clock_share;
+		TRY(roofline_put_cell(f, &p->gpu, cell, err));
 	}
 	for (uint32_t i = 1; i <= s->process_count; i++)
 		if (s->processes[i].device != NO_ID && acc_wants(f, i))

@@ -263,21 +263,23 @@ enum status roofline_put_row(struct accumulator *f, const struct roofline_gpu *g
 	return reason ? acc_text(f, "roofline", &row[ROOFLINE_REASON], reason, err) : ST_OK;
 }
 
-static size_t gpus_of(const struct accumulator *f, uint32_t process)
+void roofline_count(struct accumulator *f, uint32_t process, struct roofline_gpu *gpu)
 {
-	size_t count = 0;
+	const struct step_list *steps = &f->steps[process];
 
 	for (size_t i = 0; i < sweep_gpu_count(f->sweep); i++)
-		count += sweep_gpu(f->sweep, i).process == process;
-	return count;
+		gpu->count += sweep_gpu(f->sweep, i).process == process;
+	for (size_t i = 0; i < steps->count; i++)
+		if (steps->rows[i].is_counted || steps->is_inferred)
+			gpu->walls_ns += steps->rows[i].end_ns - steps->rows[i].begin_ns;
 }
 
 /* `is_more`: the time is the cell's own, else that of all cells with these keys. */
-static enum status add_mfu(struct accumulator *f, const struct roofline_cell *c, uint64_t step,
-			   const char *phase, uint64_t time_ns, bool is_more, struct error *err)
+static enum status add_mfu(struct accumulator *f, const struct roofline_cell *c, bool is_cpu,
+			   uint64_t step, const char *phase, uint64_t time_ns, bool is_more,
+			   struct error *err)
 {
 	union value keys[MFU_FLOPS] = { 0 }, *row;
-	bool is_cpu = !gpus_of(f, c->process);
 
 	keys[MFU_STEP].u64 = step;
 	keys[MFU_PHASE].text = phase;
@@ -291,31 +293,29 @@ static enum status add_mfu(struct accumulator *f, const struct roofline_cell *c,
 	return ST_OK;
 }
 
-enum status roofline_put_cell(struct accumulator *f, const struct roofline_cell *c,
-			      struct error *err)
+enum status roofline_put_cell(struct accumulator *f, const struct roofline_gpu *gpu,
+			      const struct roofline_cell *c, struct error *err)
 {
 	const struct step_list *steps = &f->steps[c->process];
 	uint32_t number = c->step & ~STEP_GAP;
 	size_t at = steps->is_inferred ? 0 : number ? steps_find(steps, number - 1) : steps->count;
-	uint64_t walls = 0, gpus = gpus_of(f, c->process);
+	uint64_t gpus = gpu->count ? gpu->count : 1; /* without a GPU: the host's wall */
+	bool is_cpu = !gpu->count;
 
-	gpus += !gpus; /* without a GPU: the host's wall */
 	if (!tables_find(f->tables, "mfu"))
 		return ST_OK;
-	TRY(add_mfu(f, c, NO_U64, context_phase(f->context, c->phase).name, c->gpu_ns, true, err));
+	TRY(add_mfu(f, c, is_cpu, NO_U64, context_phase(f->context, c->phase).name, c->gpu_ns, true,
+		    err));
 	if (at >= steps->count ||
 	    (!steps->is_inferred && (c->step & STEP_GAP) && !steps->rows[at].joins))
 		return ST_OK;
 	const struct step_row *step = &steps->rows[at];
 	uint64_t wall = (step->end_ns - step->begin_ns) * gpus;
 	if (step->is_kept || steps->is_inferred)
-		TRY(add_mfu(f, c, step->number, NULL, wall, false, err));
+		TRY(add_mfu(f, c, is_cpu, step->number, NULL, wall, false, err));
 	if (!step->is_counted && !steps->is_inferred)
 		return ST_OK;
-	for (size_t i = 0; i < steps->count; i++)
-		if (steps->rows[i].is_counted || steps->is_inferred)
-			walls += steps->rows[i].end_ns - steps->rows[i].begin_ns;
-	return add_mfu(f, c, NO_U64, NULL, walls * gpus, false, err);
+	return add_mfu(f, c, is_cpu, NO_U64, NULL, gpu->walls_ns * gpus, false, err);
 }
 
 static enum status roofline_finish(struct tables *all, struct error *err)

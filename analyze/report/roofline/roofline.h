@@ -41,8 +41,11 @@ struct roofline_gpu {
 	const char *name;
 	const struct peaks *sheet; /* NULL: not known */
 	double units, clock_share; /* SMs or CUs, 0 unknown; measured clock / that of the sheet */
+	uint64_t count, walls_ns;  /* GPUs of the process; walls of its counted steps */
 };
 struct roofline_gpu roofline_gpu_of(const struct accumulator *f, uint32_t process, uint32_t device);
+/* Sets count and walls_ns, once steps are resolved. */
+void roofline_count(struct accumulator *f, uint32_t process, struct roofline_gpu *gpu);
 struct op_cost cost_of_calls(const struct roofline_gpu *gpu, const struct model_cost *cost,
 			     bool is_tf32, uint64_t calls);
 
@@ -66,7 +69,7 @@ struct roofline_cell {
 /* Into the tables of the report; nothing where it was not asked for. */
 enum status roofline_put_row(struct accumulator *f, const struct roofline_gpu *gpu,
 			     const struct roofline_row *row, struct error *err);
-enum status roofline_put_cell(struct accumulator *f, const struct roofline_cell *cell,
-			      struct error *err);
+enum status roofline_put_cell(struct accumulator *f, const struct roofline_gpu *gpu,
+			      const struct roofline_cell *cell, struct error *err);
 enum status roofline_put_gpu(struct accumulator *f, uint32_t process,
 			     const struct roofline_gpu *gpu, struct error *err);
