@@ -382,6 +382,7 @@ static enum status take_event(struct kineto_import *k, struct error *err)
 	TRY(import_schema(&k->to, &d.event, err));
 	if (k->args.repairs)
 		lose(k, LOSS_DAMAGED);
+	TRY(kineto_steps_note(&k->steps, &e->name, &d.event, err));
 	TRY(import_put(&k->to, &d.event, err));
 	/* An arrow between nodes reads like those that are not kept, but for its number. */
 	if (!is_derived_flow(&e->cat))

@@ -17,7 +17,24 @@ struct kineto_head {         /* what stands around the events: any of it may sta
 	bool is_synthetic;
 };
 
+/* Marks of steps by torch.profiler.  With Python functions some versions end a mark with the
+ * function that made it, though the step goes on to the next mark. */
+struct kineto_steps {
+	struct kineto_step {
+		uint64_t begin_ns, end_ns; /* as in the spool */
+		uint32_t name, track;
+	} * items;
+	size_t count, cap, at; /* at: those before have been given */
+	bool has_function;     /* one that makes marks is in the file */
+};
+/* Notes an event that may be a mark, or a function that makes them. */
+enum status kineto_steps_note(struct kineto_steps *s, const struct json *name,
+			      const struct event *e, struct error *err);
+/* Keeps those that are to go on, with their ends. */
+void kineto_steps_resolve(struct kineto_steps *s);
+
 struct kineto_import {
+	struct kineto_steps steps;
 	struct import to;
 	struct kineto_args args;
 	struct kineto_tracks tracks;
