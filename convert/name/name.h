@@ -27,6 +27,8 @@ char *name_demangle(const char *name);
 
 /* "gemm", "convolution", "attention", ... or "other"; constant, never NULL. */
 const char *operator_category(const char *name);
+/* Whether an operator is one that a layer calls, so that only a forward begins it. */
+bool name_is_layer(const char *op);
 
 /*
  * What a server writes about a step into the annotation around it (DEFINITIONS.md 3).

@@ -243,3 +243,18 @@ const char *operator_category(const char *name)
 			return rows[i].category;
 	return "other";
 }
+
+bool name_is_layer(const char *op)
+{
+	/* clang-format off */
+	static const char *const layers[] = {
+		"aten::linear", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::layer_norm", "aten::batch_norm",
+		"aten::group_norm", "aten::rms_norm", "aten::dropout", "aten::embedding", "aten::scaled_dot_product_attention"
+	};
+	/* clang-format on */
+	size_t i = sizeof(layers) / sizeof(layers[0]);
+
+	while (i && strcmp(op, layers[i - 1]) != 0)
+		i--;
+	return i > 0;
+}

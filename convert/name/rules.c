@@ -482,6 +482,11 @@ static const char *const data_functions[] = {
 static const char *const saving_functions[] = { "save_checkpoint", "save_pretrained", "save_model",
 						"save_state" };
 
+/* Of a loop over validation data, such as "run_eval" and "validate_one_epoch". */
+static const char *const validating_functions[] = { "validate",   "validation", "evaluate",
+						    "evaluation", "eval",       "val" };
+static const char *const loop_ends[] = { "", "_epoch", "_one_epoch", "_step", "_loop", "_model" };
+
 /* Of "path/file.py(12): function", and of "$file.py:12 function" in an XSpace. */
 static const char *function_of(const char *python)
 {
@@ -500,6 +505,30 @@ static bool begins_with(const char *text, const char *const *words, size_t count
 	return count > 0;
 }
 
+/* Whether a part of a path is at its begin or behind a slash or "$". */
+static bool is_in(const char *python, const char *part)
+{
+	const char *at = strstr(python, part);
+
+	return at && (at == python || strchr("/$", at[-1]));
+}
+
+static bool validates(const char *python, const char *function)
+{
+	const size_t words = sizeof(validating_functions) / sizeof(validating_functions[0]);
+	const size_t ends = sizeof(loop_ends) / sizeof(loop_ends[0]);
+	size_t len;
+
+	function += !strncmp(function, "run_", 4) ? 4 : 0;
+	for (size_t i = 0; i < words * ends; i++) {
+		len = strlen(validating_functions[i / ends]);
+		if (!strncmp(function, validating_functions[i / ends], len) &&
+		    !strcmp(function + len, loop_ends[i % ends]))
+			return !is_in(python, "torch/") && !is_in(python, "sympy/");
+	}
+	return strstr(python, "loops/evaluation_loop.py") != NULL;
+}
+
 unsigned name_function_phase(const char *python)
 {
 	const char *function = function_of(python);
@@ -510,12 +539,11 @@ unsigned name_function_phase(const char *python)
 	    (strstr(python, "torch/serialization.py") && !strcmp(function, "save")))
 		return PHASE_CHECKPOINT;
 
-	for (size_t i = 0; i < sizeof(data_files) / sizeof(data_files[0]); i++) {
-		const char *at = strstr(python, data_files[i]);
-
-		if (at && (at == python || strchr("/$", at[-1])))
+	for (size_t i = 0; i < sizeof(data_files) / sizeof(data_files[0]); i++)
+		if (is_in(python, data_files[i]))
 			return PHASE_DATA;
-	}
+	if (validates(python, function))
+		return PHASE_VALIDATION;
 	return begins_with(function, data_functions,
 			   sizeof(data_functions) / sizeof(data_functions[0]))
 		       ? PHASE_DATA

@@ -75,7 +75,8 @@ static inline enum gpu_class event_class(const struct event *work, bool communic
 	return work->kind == KIND_KERNEL && communicates ? CLASS_COMM : CLASS_COMPUTE;
 }
 /* Returns PHASE_DATA for a Python function that loads, decodes or prepares input, PHASE_CHECKPOINT
- * for one that saves the model, otherwise PHASE_NONE. */
+ * for one that saves the model, PHASE_VALIDATION for one that validates it, otherwise PHASE_NONE.
+ */
 unsigned name_function_phase(const char *python);
 /* Whether a range compiles code, for torch.compile, Triton or JAX. */
 bool name_compiles(const char *name);

@@ -26,7 +26,8 @@ Phase of the instant t of S, the first that applies:
  1. annotations open at t that a rule maps: if a validation or checkpoint is among them only those,
     then the largest begin, then the smaller end, then the later in the file;
  1b. a Python function that gets input (GETS_DATA) is open on S at t, and no call that puts kernels on
-    a GPU has begun on S from its begin to t: data;
+    a GPU and no operator of autograd has begun on S from its begin to t: data; one that validates, likewise
+    for autograd and not begun in such a one: validation, which goes before;
  2. other annotations open at t: the smallest begin, then the larger end, then the earlier in the
     file; the row has its full name;
  3. t lies in a hole, a maximal run of instants with neither framework op nor CUDA call open on S
@@ -34,7 +35,7 @@ Phase of the instant t of S, the first that applies:
     hole at which a framework op, a CUDA call or an annotation is open on an autograd thread:
     backward. Annotations and steps neither end nor split a hole;
  4. a framework op or CUDA call is open: backward if one of the ops has a name that makes a thread an
-    autograd thread, else forward;
+    autograd thread, else forward, or validation in what `without_gradients` finds;
  5. other.
 An autograd thread has `pt_autograd_` in its name or ran, anywhere in the file, a framework op whose
 name begins with `autograd::engine::` or contains `Backward`. S is never one.
@@ -104,6 +105,12 @@ GETS_DATA = re.compile(
     r"|decode_video|decode_audio)")
 SAVES = re.compile(r"torch/distributed/checkpoint/|torch/serialization\.py.*(\): |^\$.* )_*save$"
                    r"|(\): |^\$.* )_*save_(checkpoint|pretrained|model|state)")
+VALIDATES = re.compile(r"(\): |^\$.* )_*(run_)?(validate|validation|evaluate|evaluation|eval|val)"
+                       r"(|_epoch|_one_epoch|_step|_loop|_model)$")
+LIBRARY = re.compile(r"(^|[/$])(torch|sympy)/")
+LAYERS = {f"aten::{name}" for name in (
+    "linear", "conv1d", "conv2d", "conv3d", "layer_norm", "batch_norm", "group_norm", "rms_norm", "dropout",
+    "embedding", "scaled_dot_product_attention")}
 OWN_WORK = re.compile(r"profiler.*[ ._](start|stop|prepare)_trace$")
 STARTERS = ("launch", "memcpy", "memset")       # calls that start work on a GPU
 ENDLESS = 1 << 70
@@ -408,16 +415,40 @@ class Host:
         return found
 
     def loading(self, mine):
-        """What Python functions of S that get input leave before the kernels that they launch."""
-        kernels = sorted(event.begin for event in mine if is_call(event) and event.length
-                         and "Launch" in event.name and is_launch(event))
-        found = []
-        for event in mine:
-            if event.category in ("python_function", "python") and GETS_DATA.search(event.name):
-                place = bisect.bisect_left(kernels, event.begin)
-                end = min([event.end] + kernels[place:place + 1])
-                found.append((event.begin, end))
-        return merged(found)
+        """What Python functions of S that get input leave before the kernels that they launch, and before
+        autograd; and those that validate before autograd."""
+        engine = sorted(event.begin for event in mine if is_engine(event) and event.length)
+        kernels = sorted(engine + [event.begin for event in mine if is_call(event) and event.length
+                                   and "Launch" in event.name and is_launch(event)])
+        functions = [event for event in mine if event.category in ("python_function", "python")]
+
+        def left(event, ends):
+            place = bisect.bisect_left(ends, event.begin)
+            return event.begin, min([event.end] + ends[place:place + 1])
+        data = merged(left(event, kernels) for event in functions if GETS_DATA.search(event.name))
+        validating = [event for event in functions if not GETS_DATA.search(event.name) and (
+            VALIDATES.search(event.name) and not LIBRARY.search(event.name)
+            or "loops/evaluation_loop.py" in event.name)]
+        return data, merged(left(event, engine) for event in validating
+                            if not any(begin <= event.begin < end for begin, end in data))
+
+    def without_gradients(self, mine):
+        """From outermost operators of layers that autograd does not number to the next that it knows."""
+        if not any(is_operator(event) and kineto.plain_int(event.args.get("Fwd thread id"))
+                   for event in self.events + self.trace.lost):
+            return []
+        found, since, busy = [], None, -ENDLESS
+        for event in sorted(mine, key=lambda event: (event.begin, -event.end, event.index)):
+            if not event.length or not (is_operator(event) or is_call(event)):
+                continue
+            if is_operator(event) and busy <= event.begin:
+                if is_engine(event) or kineto.plain_int(event.args.get("Sequence number")):
+                    found += [(since, event.begin)] if since is not None else []
+                    since = None
+                elif since is None and event.name in LAYERS:
+                    since = event.begin
+            busy = max(busy, event.end)
+        return found + ([(since, ENDLESS)] if since is not None else [])
 
     def find_tiles(self):
         """S's time line as tiles of one phase each, from minus to plus infinity."""
@@ -427,12 +458,13 @@ class Host:
                       if is_operator(event) or is_call(event))
         backward = self.stretches(busy)
         backward += merged((event.begin, event.end) for event in mine if is_engine(event))
-        loading = self.loading(mine)
+        loading, validating = self.loading(mine)
+        without = self.without_gradients(mine)
         saving = merged((event.begin, event.end) for event in mine
                         if event.category in ("python_function", "python")
                         and SAVES.search(event.name))
         points = {-ENDLESS, ENDLESS}
-        points |= {point for interval in busy + backward + loading + saving
+        points |= {point for interval in busy + backward + loading + saving + validating + without
                    for point in interval}
         points |= {event.begin for event in annotations} | {event.end for event in annotations}
         points = sorted(points)
@@ -445,7 +477,8 @@ class Host:
             for place in covered(points, begin, end):
                 kind[place].add("forward")
         for kinds, intervals in (("backward", backward), ("data", loading),
-                                 ("checkpoint", saving)):
+                                 ("checkpoint", saving), ("validating", validating),
+                                 ("without", without)):
             for begin, end in intervals:
                 for place in covered(points, begin, end):
                     kind[place].add(kinds)
@@ -621,14 +654,14 @@ def decide(annotations, kinds):
     phase = mapped_winner(annotations)
     if phase is not None:
         return phase, False
-    for word in ("checkpoint", "data"):
+    for word, phase in (("checkpoint", "checkpoint"), ("validating", "validation"), ("data", "data")):
         if word in kinds:
-            return word, True
+            return phase, True
     if annotations:
         outer = min(annotations, key=lambda event: (event.begin, -event.end, event.index))
         return outer.name, False
     if "backward" in kinds:
         return "backward", True
     if "forward" in kinds:
-        return "forward", True
+        return ("validation" if "without" in kinds else "forward"), True
     return "other", False

@@ -224,6 +224,13 @@ void test_python_names(void)
 	CHECK(name_function_phase("trainer.py(7): _save_checkpoint") == PHASE_CHECKPOINT);
 	CHECK(name_function_phase("torch/serialization.py(9): load") == PHASE_NONE);
 	CHECK(name_function_phase("torch/utils/checkpoint.py(3): checkpoint") == PHASE_NONE);
+	CHECK(name_function_phase("train.py(3): validate") == PHASE_VALIDATION);
+	CHECK(name_function_phase("t/train.py(3): run_eval_epoch") == PHASE_VALIDATION);
+	CHECK(name_function_phase("pytorch/loops/evaluation_loop.py(3): run") == PHASE_VALIDATION);
+	CHECK(name_function_phase("torch/nn/modules/module.py(3): eval") == PHASE_NONE);
+	CHECK(name_function_phase("transformers/utils.py(3): validate_kwargs") == PHASE_NONE);
+	CHECK(name_function_phase("train.py(3): evaluates") == PHASE_NONE);
+	CHECK(name_is_layer("aten::conv2d") && !name_is_layer("aten::conv2d_"));
 	CHECK(name_compiles("_compile.compile_inner (dynamo_timed)"));
 	CHECK(name_compiles("triton/compiler/compiler.py(226): compile"));
 	CHECK(name_compiles("$compiler.py:272 backend_compile"));

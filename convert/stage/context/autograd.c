@@ -11,6 +11,7 @@
  */
 #include "convert/stage/context/internal.h"
 
+#include "convert/name/name.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
@@ -138,21 +139,14 @@ static void enter_inner(struct host *h, const struct host_process *p, struct hos
 {
 	static const char *const making[] = { "aten::zeros", "aten::empty", "aten::ones",
 					      "aten::full", "aten::scalar_tensor" };
-	/* clang-format off */
-	static const char *const layers[] = {
-		"aten::linear", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::layer_norm", "aten::batch_norm",
-		"aten::group_norm", "aten::rms_norm", "aten::dropout", "aten::embedding", "aten::scaled_dot_product_attention"
-	};
-	/* clang-format on */
 	const char *name = trace_text(h->trace, e->name, NULL);
 
 	if (trace_get_path(h->trace, e->path)->pass != PASS_BACKWARD ||
 	    host_is_autograd(h, e->name, e->schema))
 		return;
 	if (e->number) {
-		for (size_t i = 0; i < sizeof(layers) / sizeof(*layers); i++)
-			if (!strcmp(name, layers[i]))
-				t->plain_ns = e->begin_ns;
+		if (name_is_layer(name))
+			t->plain_ns = e->begin_ns;
 		bool is_plain = t->plain_ns > p->forward_ns && !open_last(&t->python, e->begin_ns);
 
 		if (is_plain || is_in_node(h, e->path, true))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/stage/context/internal.h"
 
+#include "convert/name/name.h"
 #include "schemas/base/vec.h"
 #include "schemas/base/sort.h"
 #include "schemas/model/call.h"
@@ -217,8 +218,10 @@ static void take_desc(struct host *h, const struct event_desc *desc)
 	if (t->type != TRACK_THREAD || !t->process)
 		return;
 	if (desc->kind == KIND_RANGE && desc->subkind == RANGE_OP &&
-	    host_is_autograd(h, desc->name, desc->schema))
+	    host_is_autograd(h, desc->name, desc->schema)) {
 		t->runs_autograd = true;
+		p->has_numbers |= host_has_forward(h, desc->schema);
+	}
 	if (marks == MARKS_RANGE &&
 	    (p->marks == MARKS_STEP || desc->kind != KIND_RANGE ||
 	     (desc->subkind != RANGE_ANNOTATION && desc->subkind != RANGE_NVTX) ||
@@ -346,7 +349,7 @@ enum status host_init(struct host *h, struct trace *trace, const struct name_rul
 	find_busiest_threads(h);
 	for (uint32_t i = 0; i <= h->process_count; i++) {
 		h->processes[i].now.until_ns = UINT64_MAX;
-		h->processes[i].kernels_ns = UINT64_MAX; /* never; 0 is a time */
+		h->processes[i].work_ns = UINT64_MAX; /* never; 0 is a time */
 		h->undecided += i && h->processes[i].is_undecided;
 	}
 	return find_allocator_threads(h, err);
@@ -451,13 +454,16 @@ struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t
 		state.phase = own;
 	} else if (p->saves_until_ns > t) {
 		state = (struct host_state){ PHASE_CHECKPOINT, true, p->saves_until_ns };
+	} else if (p->validates_until_ns > t) {
+		state = (struct host_state){ PHASE_VALIDATION, true, p->validates_until_ns };
 	} else if (p->data_until_ns > t) {
 		state = (struct host_state){ PHASE_DATA, true, p->data_until_ns };
 	} else if ((outermost = open_first(&p->unmapped, t))) {
 		state.phase = annotation_phase(h, outermost->value);
 		state.until_ns = outermost->end_ns;
 	} else if (p->busy_until_ns > t) {
-		state = (struct host_state){ PHASE_FORWARD, true, p->busy_until_ns };
+		state.phase = p->is_without_gradient ? PHASE_VALIDATION : PHASE_FORWARD;
+		state = (struct host_state){ state.phase, true, p->busy_until_ns };
 		if (p->engine_until_ns > t)
 			state = (struct host_state){ PHASE_BACKWARD, true, p->engine_until_ns };
 	} else if (p->active_until_ns > t) {
@@ -505,10 +511,12 @@ static void enter_python(struct host *h, struct host_process *p, const struct ev
 		n->function = (uint8_t)name_function_phase(host_text(h, e->name));
 		n->function_known = n != h->names;
 	}
-	bool saves = n->function == PHASE_CHECKPOINT;
-	uint64_t *until_ns = saves ? &p->saves_until_ns : &p->data_until_ns;
+	uint64_t *until_ns = n->function == PHASE_CHECKPOINT   ? &p->saves_until_ns
+			     : n->function == PHASE_VALIDATION ? &p->validates_until_ns
+							       : &p->data_until_ns;
 	if (n->function == PHASE_NONE || e->end_ns <= *until_ns ||
-	    (!saves && e->begin_ns == p->kernels_ns))
+	    (n->function != PHASE_CHECKPOINT && e->begin_ns == p->work_ns) ||
+	    (n->function == PHASE_VALIDATION && p->data_until_ns > e->begin_ns))
 		return;
 	*until_ns = e->end_ns;
 	p->is_stale = true;
@@ -531,9 +539,19 @@ void host_enter_call(struct host *h, struct host_process *p, const struct host_t
 	}
 	if (!n->puts_kernels && e->subkind != API_OF_KERNEL)
 		return;
-	p->kernels_ns = e->begin_ns;
+	p->work_ns = e->begin_ns;
 	p->is_stale |= p->data_until_ns > e->begin_ns;
 	p->data_until_ns = 0;
+}
+
+/* Autograd numbers operators unless gradients are off; then layers are those of validation.  Of
+ * operators that no number tells apart, such as aten::zeros, those before decide. */
+static void enter_outermost(struct host *h, struct host_process *p, const struct event *e)
+{
+	if (e->number || host_is_autograd(h, e->name, e->schema))
+		p->is_without_gradient = false;
+	else if (!p->is_without_gradient)
+		p->is_without_gradient = name_is_layer(host_text(h, e->name));
 }
 
 enum status host_enter(struct host *h, struct host_process *p, struct host_thread *t,
@@ -541,11 +559,16 @@ enum status host_enter(struct host *h, struct host_process *p, struct host_threa
 {
 	switch (e->subkind) {
 	case RANGE_OP:
+		if (p->has_numbers && e->track == p->step_thread && p->busy_until_ns <= e->begin_ns)
+			enter_outermost(h, p, e);
 		host_work(p, t, e);
-		if (e->track == p->step_thread && e->end_ns > p->engine_until_ns &&
-		    host_is_autograd(h, e->name, e->schema)) {
-			p->engine_until_ns = e->end_ns;
+		if (e->track == p->step_thread && host_is_autograd(h, e->name, e->schema)) {
+			/* A function that trains does more than that. */
+			p->validates_until_ns = p->data_until_ns = 0;
+			p->work_ns = e->begin_ns;
 			p->is_stale = true;
+			if (e->end_ns > p->engine_until_ns)
+				p->engine_until_ns = e->end_ns;
 		}
 		return path_push(h, t, e, err);
 	case RANGE_PYTHON:

@@ -77,13 +77,16 @@ struct host_process {
 	uint32_t mark_step;   /* its number + 1; 0: there was none */
 	uint64_t next_number; /* for a mark without a number */
 
-	struct open_queue unmapped; /* annotations on the step thread: names */
-	uint64_t busy_until_ns;     /* greatest end of operators and calls on the step thread */
-	uint64_t engine_until_ns;   /* of these, of operators of autograd */
-	uint64_t data_until_ns;     /* of Python functions that get input; 0 once kernels follow */
-	uint64_t saves_until_ns;    /* of Python functions that save the model */
-	uint64_t kernels_ns;        /* when the step thread last put kernels on a GPU */
-	uint64_t active_until_ns;   /* greatest end of work on the autograd threads */
+	struct open_queue unmapped;  /* annotations on the step thread: names */
+	uint64_t busy_until_ns;      /* greatest end of operators and calls on the step thread */
+	uint64_t engine_until_ns;    /* of these, of operators of autograd */
+	uint64_t data_until_ns;      /* of Python functions that get input; 0 once kernels follow */
+	uint64_t saves_until_ns;     /* of Python functions that save the model */
+	uint64_t validates_until_ns; /* of those that validate it */
+	bool has_numbers; /* autograd's: what it does not number there is without gradients ... */
+	bool is_without_gradient; /* ... as the latest layer on the step thread and all since */
+	uint64_t work_ns; /* when the step thread last put kernels on a GPU or ran autograd */
+	uint64_t active_until_ns;        /* greatest end of work on the autograd threads */
 	bool busy_begins, active_begins; /* at the instant whose events are being entered */
 
 	bool has_begun, is_stale; /* stale: something began after `now` was computed */
