@@ -28,19 +28,153 @@ static bool phase(const struct facts *f, const char *name, double ns, const char
 
 static bool input(const struct facts *f, struct finding *out)
 {
+	if (facts_has(f, TRAIT_LOADER_WORKERS))
+		out->advice = "increase num_workers and prefetch_factor; set "
+			      "persistent_workers=True; preprocess offline";
 	return phase(f, "data", facts_wall(f, "data"), "waits for or prepares input", PHASE_LEAST,
 		     out);
 }
 
 static bool validation(const struct facts *f, struct finding *out)
 {
-	return phase(f, "validation", facts_wall(f, "validation"), "runs validation", PHASE_LEAST,
-		     out);
+	return phase(f, "validation", facts_wall(f, "validation"),
+		     "runs validation, or forward passes without gradients,", PHASE_LEAST, out);
 }
 
 static bool communicates(const char *name)
 {
 	return backend_operation(name) || !strcmp(name, "communication");
+}
+
+static bool checkpoint(const struct facts *f, struct finding *out)
+{
+	return phase(f, "checkpoint", facts_wall(f, "checkpoint"), "saves checkpoints", PHASE_LEAST,
+		     out);
+}
+
+static double collections_of(const struct facts *f)
+{
+	return (double)tables_sum(f->tables, "host_time", "gc_ns") / (double)f->steps;
+}
+
+/* ---- operators -------------------------------------------------------------------------- */
+
+#define SHORT_PIECE_NS 100e3 /* between two operators; what is longer is something of its own */
+
+/* Time of a step outside of operators, if it is only between them, in many short pieces; 0. */
+static double between_operators(const struct facts *f, struct amount all)
+{
+	double all_ns, exposed_ns = facts_host_comm(f, &all_ns);
+	double ns = f->step_ns - all.ns - exposed_ns - collections_of(f) - facts_wall(f, "data") -
+		    facts_wall(f, "validation") - facts_wall(f, "checkpoint");
+
+	return ns < SHORT_PIECE_NS * all.count ? fmax(ns, 0) : 0;
+}
+
+/* As where a model is made of many small tensors, or a loop over elements is written in Python. */
+static bool small_operators(const struct facts *f, struct finding *out)
+{
+	struct amount all = facts_operators(f, NULL);
+	double between = between_operators(f, all);
+	char a[SPAN_TEXT], b[SPAN_TEXT], n[MANY_TEXT];
+
+	if (all.short_count < all.count / 2 || all.short_ns + between < OTHER_LEAST * f->step_ns)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step take less than 20 \xc2\xb5s each, %s in total; the code between "
+		 "operators takes %s of a step.",
+		 many_text(n, all.short_count, "operator"), span_text(a, all.short_ns),
+		 span_text(b, between));
+	rule_brief(out, "%s, %s between", n, b);
+	return rule_saves(out, all.short_ns + between);
+}
+
+/* What helps, by what the operators compute. */
+static const struct {
+	const char *category, *words, *advice;
+} kinds[] = {
+	{ "convolution", "Convolutions",
+	  "use channels_last (memory_format), bf16 (torch.autocast('cpu')) and one thread a core "
+	  "(torch.set_num_threads); else a GPU" },
+	{ "gemm", "Matrix products",
+	  "use bf16 (torch.autocast('cpu')), a larger batch and one thread a core "
+	  "(torch.set_num_threads); else a GPU" },
+	{ "attention", "Attention",
+	  "use scaled_dot_product_attention, bf16 and one thread a core (torch.set_num_threads)" },
+	{ "optimizer", "The optimizer's operators", "use fused=True or foreach=True" },
+	{ "random", "Random numbers", "make fewer, or make them in the loader's workers" },
+	{ "copy", "Copies",
+	  "avoid .contiguous(), cat() and changes of type or layout in the loop" },
+	{ "indexing", "Indexing and sorting", "index whole tensors once, not in a loop" },
+	{ "embedding", "Embeddings",
+	  "use sparse=True, or EmbeddingBag in place of Embedding and sum" },
+	{ NULL, "Operators of one kind",
+	  "fuse them (torch.compile); use bf16 (torch.autocast('cpu')) and one thread a core "
+	  "(torch.set_num_threads)" },
+};
+
+/* The operator of the category with most time but for those before `least_ns`; NULL: none. */
+static const char *longest(const struct facts *f, const char *category, const char *but, double *ns)
+{
+	struct table *t = tables_find(f->tables, "host_operators");
+	size_t name = RANK_KEYS, time = t ? table_column(t, "ns") : 0;
+	const char *best = NULL;
+
+	*ns = 0;
+	for (size_t i = 0; i < table_count(t); i++) {
+		const char *one = table_at(t, i)[name].text;
+		double sum = 0;
+
+		if (strcmp(operator_category(one), category) != 0 || (but && !strcmp(one, but)))
+			continue;
+		for (size_t k = 0; k < table_count(t); k++)
+			if (!strcmp(table_at(t, k)[name].text, one))
+				sum += (double)table_at(t, k)[time].u64 / (double)f->steps;
+		if (sum <= *ns)
+			continue;
+		*ns = sum;
+		best = one;
+	}
+	return best;
+}
+
+static bool operators(const struct facts *f, struct finding *out)
+{
+	struct table *t = tables_find(f->tables, "host_operators");
+	const char *category = NULL, *first, *second;
+	double most = 0, first_ns, second_ns;
+	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT], name[CUT_TEXT];
+	size_t kind = 0, len;
+
+	for (size_t i = 0; i < table_count(t); i++) {
+		const char *one = operator_category(table_at(t, i)[RANK_KEYS].text);
+		double ns = facts_operators(f, one).ns;
+
+		if (ns <= most || !strcmp(one, "communication"))
+			continue;
+		most = ns;
+		category = one;
+	}
+	if (!category || most < OTHER_LEAST * f->step_ns)
+		return false;
+	first = longest(f, category, NULL, &first_ns);
+	second = longest(f, category, first, &second_ns);
+	while (kinds[kind].category && strcmp(kinds[kind].category, category) != 0)
+		kind++;
+	len = (size_t)snprintf(out->evidence, FINDING_TEXT,
+			       "%s take %s of a step, %.0f %% of it, on the CPU: %s %s",
+			       kinds[kind].words, span_text(a, most),
+			       100 * fmin(most / f->step_ns, 1), cut_text(name, first, 60),
+			       span_text(b, first_ns));
+	if (second && second_ns >= 0.1 * most)
+		len += (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, ", %s %s",
+					cut_text(name, second, 60), span_text(c, second_ns));
+	snprintf(out->evidence + len, FINDING_TEXT - len, ".");
+	rule_brief(out, "%s in %s", a, cut_text(name, first, 24));
+	snprintf(out->operators, OPERATORS_TEXT, OPERATORS_PREFIX "%s", category);
+	out->advice = kinds[kind].advice;
+	/* what makes operators faster usually makes them so one and a half times */
+	return rule_saves(out, most / 3);
 }
 
 /* Waiting for collectives that are no phase of the step thread is a finding of its own. */
@@ -51,16 +185,21 @@ static bool loop(const struct facts *f, struct finding *out)
 	double all, comm_ns = facts_host_comm(f, &all);
 	const union value *row;
 
+	strcpy(out->operators, OPERATORS_PREFIX "code");
+	if (between_operators(f, facts_operators(f, NULL)) > 0)
+		return false;
 	for (size_t i = 0; (row = table_at(t, i)); i++)
 		if (communicates(row[RANK_KEYS].text))
 			comm_ns -= (double)row[wall].u64 / (double)f->steps;
-	return phase(f, "other", facts_wall(f, "other") - fmax(comm_ns, 0),
+	if (facts_has(f, TRAIT_FRAMES))
+		out->advice = "shorten it, do it less often, or on another thread";
+	return phase(f, "other", facts_wall(f, "other") - fmax(comm_ns, 0) - collections_of(f),
 		     "runs code outside of all phases", OTHER_LEAST, out);
 }
 
 static bool collections(const struct facts *f, struct finding *out)
 {
-	double ns = (double)tables_sum(f->tables, "host_time", "gc_ns") / (double)f->steps;
+	double ns = collections_of(f);
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
@@ -204,6 +343,15 @@ const struct rule rules_cpu[] = {
 	  .family = FAMILY_INPUT },
 	{ "cpu_validation", "validation is part of the steps", "phases.validation.wall_ns",
 	  validation, "use larger validation batches and a prefetching loader; validate less often",
+	  .family = FAMILY_HOST },
+	{ "cpu_checkpoint", "checkpoints are part of the steps", "phases.checkpoint.wall_ns",
+	  checkpoint, "save asynchronously from a copy in memory, or less often",
+	  .family = FAMILY_HOST },
+	{ "cpu_operators", "operators take most of a step, without a GPU", "operators.host_ns",
+	  operators, "", .family = FAMILY_COMPUTE },
+	{ "cpu_small_ops", "many small operators, without a GPU", "operators.calls",
+	  small_operators,
+	  "use torch.compile, write loops over elements as one operator, or use a larger batch",
 	  .family = FAMILY_HOST },
 	{ "cpu_loop", "loop code outside any phase, without a GPU", "phases.other.wall_ns", loop,
 	  "name this code (tacho.phase, record_function); --report stacks shows it in a trace with "

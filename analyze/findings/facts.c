@@ -239,6 +239,27 @@ struct facts_owner facts_owner(const struct facts *f, const char *cause)
 	return best;
 }
 
+struct amount facts_operators(const struct facts *f, const char *category)
+{
+	struct rows r = rows_of(f, "host_operators");
+	struct amount sum = { 0, 0, 0, 0, 0 };
+
+	for (size_t i = 0; i < r.count; i++) {
+		double count = (double)cell(&r, i, "count").u64 / (double)f->steps;
+		double ns = (double)cell(&r, i, "ns").u64 / (double)f->steps;
+
+		if (!fits(category, operator_category(cell(&r, i, "name").text)))
+			continue;
+		sum.count += count;
+		sum.ns += ns;
+		if (ns >= count * SHORT_OPERATOR_NS)
+			continue;
+		sum.short_count += count;
+		sum.short_ns += ns;
+	}
+	return sum;
+}
+
 static struct amount take_work(const struct facts *f, const char *work, const char *phase)
 {
 	struct rows r = rows_of(f, "work");

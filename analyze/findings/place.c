@@ -103,15 +103,30 @@ static void place_texts(const struct trace *t, uint32_t path, char exact[PLACE_T
 		 p.line, has_line ? ")" : "");
 }
 
+static enum status put_place(struct accumulator *f, uint32_t process, uint32_t path,
+			     union value keys[PLACE_NAME + 1], uint64_t ns, struct error *err)
+{
+	char exact[PLACE_TEXT], pattern[PLACE_TEXT];
+	struct table *table = tables_find(f->tables, "places");
+	union value *row;
+
+	place_texts(f->trace, path, exact, pattern);
+	keys[PLACE_NAME].text = pattern;
+	TRY(acc_bounded_row(f, "places", process, keys, PLACE_NAME, &row, err));
+	if (keys[PLACE_NAME].text != pattern)
+		strcpy(exact, TABLE_OTHER);
+	row[PLACE_NS].u64 += ns;
+	TRY(table_combine(table, row, PLACE_FIRST, (union value){ .text = exact }, err));
+	return table_combine(table, row, PLACE_LAST, (union value){ .text = exact }, err);
+}
+
 static enum status end_leaf(struct accumulator *f, const struct path_node *leaf, uint32_t process,
 			    struct path_sum sum, struct error *err)
 {
-	char exact[PLACE_TEXT], pattern[PLACE_TEXT], idle[sizeof(IDLE_PREFIX) + IDLE_TEXT];
-	union value keys[PLACE_NAME + 1], *row;
-	struct table *table = tables_find(f->tables, "places");
+	char idle[sizeof(IDLE_PREFIX) + IDLE_TEXT];
+	union value keys[PLACE_NAME + 1];
 	const char *name = trace_text(f->trace, leaf->name, NULL);
 
-	place_texts(f->trace, leaf->parent, exact, pattern);
 	keys[PLACE_SHORT].u64 = 0;
 	if (leaf->class == PATH_IDLE) {
 		keys[PLACE_SHORT].u64 = leaf->name >> 8 == CAUSE_LAUNCH && (leaf->name & 255);
@@ -128,29 +143,81 @@ static enum status end_leaf(struct accumulator *f, const struct path_node *leaf,
 		keys[PLACE_SHORT].u64 =
 			sum.calls && sum.gpu_ns / sum.calls < (comm ? 5 : 1) * SHORT_KERNEL_NS;
 	}
-	keys[PLACE_NAME].text = pattern;
-	TRY(acc_bounded_row(f, "places", process, keys, PLACE_NAME, &row, err));
-	if (keys[PLACE_NAME].text != pattern)
-		strcpy(exact, TABLE_OTHER);
-	row[PLACE_NS].u64 += sum.gpu_ns + sum.idle_ns;
-	TRY(table_combine(table, row, PLACE_FIRST, (union value){ .text = exact }, err));
-	return table_combine(table, row, PLACE_LAST, (union value){ .text = exact }, err);
+	return put_place(f, process, leaf->parent, keys, sum.gpu_ns + sum.idle_ns, err);
+}
+
+/* Without a GPU: the outermost operator of each path that is no node of autograd; 0: none, so the
+ * loop's own code; NOWHERE_PATH: in functions that load, validate or save. */
+#define NOWHERE_PATH UINT32_MAX
+static uint32_t *outermost_operators(struct accumulator *f, uint32_t count)
+{
+	uint32_t *all = calloc(count, sizeof(*all));
+
+	for (uint32_t i = 1; all && i < count; i++) {
+		const struct path_node *node = trace_get_path(f->trace, i);
+
+		if (node->class >= PATH_IDLE)
+			continue; /* behind a mark is another operator than the forward's */
+		const char *name = trace_text(f->trace, node->name, NULL);
+		all[i] = all[node->parent];
+		if (!all[i] && node->class == RANGE_PYTHON &&
+		    name_function_phase(name) != PHASE_NONE)
+			all[i] = NOWHERE_PATH;
+		if (!all[i] && node->class == RANGE_OP && !name_rules_autograd(f->rules, name))
+			all[i] = i;
+	}
+	return all;
+}
+
+/* Whether a node is a Python function in no annotation: what is in one has a phase by that. */
+static bool is_loop_code(struct accumulator *f, uint32_t path)
+{
+	const struct path_node *node = trace_get_path(f->trace, path);
+	bool is_code = node->class == RANGE_PYTHON;
+
+	for (; is_code && node->parent; node = trace_get_path(f->trace, node->parent))
+		is_code = node->class == RANGE_PYTHON;
+	return is_code;
+}
+
+static enum status end_operator(struct accumulator *f, uint32_t path, uint32_t process, int64_t ns,
+				struct error *err)
+{
+	const struct path_node *node = trace_get_path(f->trace, path);
+	const char *name = trace_text(f->trace, node->name, NULL);
+	bool is_operator = node->class == RANGE_OP;
+	char what[OPERATORS_TEXT];
+	union value keys[PLACE_NAME + 1];
+
+	snprintf(what, sizeof(what), OPERATORS_PREFIX "%s",
+		 is_operator ? operator_category(name) : "code");
+	keys[PLACE_WHAT].text = what;
+	keys[PLACE_SHORT].u64 = 0;
+	return put_place(f, process, path, keys, ns > 0 ? (uint64_t)ns : 0, err);
 }
 
 static enum status places_end(struct accumulator *f, struct error *err)
 {
 	uint32_t count = paths_count(f), *processes = paths_processes(f);
-	enum status status = processes ? ST_OK : fail_memory(err);
+	uint32_t *operators = outermost_operators(f, count);
+	enum status status = processes && operators ? ST_OK : fail_memory(err);
 
 	for (uint32_t i = 1; i < count && status == ST_OK; i++) {
 		const struct path_node *node = trace_get_path(f->trace, i);
 		struct path_sum sum = paths_at(f->state, i);
 
+		if (!acc_wants(f, processes[i]))
+			continue;
 		if ((node->class == PATH_WORK || node->class == PATH_IDLE) &&
-		    (sum.gpu_ns || sum.idle_ns) && acc_wants(f, processes[i]))
+		    (sum.gpu_ns || sum.idle_ns))
 			status = end_leaf(f, node, processes[i], sum, err);
+		else if (sum.host_ns && !sweep_process(f->sweep, processes[i]).has_gpu &&
+			 (operators[i] ? operators[i] != NOWHERE_PATH : is_loop_code(f, i)))
+			status = end_operator(f, operators[i] ? operators[i] : i, processes[i],
+					      sum.host_ns, err);
 	}
 	free(processes);
+	free(operators);
 	return status == ST_OK ? flame_end(f, f->state, err) : status;
 }
 
@@ -235,7 +302,8 @@ struct found_place {
 	uint64_t ns;
 };
 
-static size_t places_take(const struct facts *f, const struct rule *rule, struct found_place *all)
+static size_t places_take(const struct facts *f, const struct rule *rule, const char *operators,
+			  struct found_place *all)
 {
 	struct table *rows = tables_find(f->tables, "places");
 	size_t at = 0, count = 0, kept = 0;
@@ -245,7 +313,9 @@ static size_t places_take(const struct facts *f, const struct rule *rule, struct
 	for (size_t i = 0; i < table_count(rows); i++) {
 		const union value *row = table_at(rows, i);
 
-		if (at < SUMS ? is_summed(at, row) : is_cause(rule, row))
+		if (operators[0] ? !strcmp(row[PLACE_WHAT].text, operators)
+		    : at < SUMS  ? is_summed(at, row)
+				 : is_cause(rule, row))
 			all[count++] =
 				(struct found_place){ row[PLACE_NAME].text, row[PLACE_FIRST].text,
 						      row[PLACE_LAST].text, row[PLACE_NS].u64 };
@@ -265,8 +335,8 @@ static size_t places_take(const struct facts *f, const struct rule *rule, struct
 	return kept;
 }
 
-enum status places_text(const struct facts *f, const struct rule *rule, char out[WHERE_TEXT],
-			struct error *err)
+enum status places_text(const struct facts *f, const struct rule *rule, const char *operators,
+			char out[WHERE_TEXT], struct error *err)
 {
 	size_t rows = table_count(tables_find(f->tables, "places")), len = 0, shown = 0, more = 0;
 	struct found_place *all = calloc(rows + 1, sizeof(*all));
@@ -276,7 +346,7 @@ enum status places_text(const struct facts *f, const struct rule *rule, char out
 	out[0] = '\0';
 	if (!all)
 		return fail_memory(err);
-	size_t count = places_take(f, rule, all);
+	size_t count = places_take(f, rule, operators, all);
 	for (size_t i = 0; i < count; i++)
 		whole += facts_per_gpu(f, (double)all[i].ns);
 	for (size_t i = 0; i < count; i++) {

@@ -521,7 +521,7 @@ static enum status put_found(const struct facts *f, const struct found *one, siz
 	row[FOUND_EVIDENCE].text = table_text(t, evidence, err);
 	row[FOUND_ADVICE].text = table_text(t, one->finding.advice, err);
 	row[FOUND_BEHIND].text = table_text(t, one->rule->figures, err);
-	TRY(places_text(f, one->rule, where, err));
+	TRY(places_text(f, one->rule, one->finding.operators, where, err));
 	row[FOUND_WHERE].text = table_text(t, where, err);
 	row[FOUND_BRIEF].text = table_text(t, one->finding.brief, err);
 	return row[FOUND_BRIEF].text ? ST_OK : ST_CEILING;

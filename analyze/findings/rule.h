@@ -16,6 +16,7 @@
 #include "analyze/engine/report.h"
 #include "convert/name/name.h"
 
+#define OPERATORS_PREFIX "operators." /* before the category of operators of a job without a GPU */
 #define BATCHED_WORK "batched" /* beside those: a row of what aten::bmm launched of them */
 
 /* What a run is bound by; its first finding belongs to the family of the verdict.  NONE: time that
@@ -115,6 +116,10 @@ double facts_own(const struct facts *f, const char **longest);
 /* Time per step in which collectives of the host are open and no operator is, in ns; *all_ns: in
  * which they are open.  It is that of the rank with least, for which the others wait.  0: none. */
 double facts_host_comm(const struct facts *f, double *all_ns);
+/* Outermost operators of the step thread in a job without a GPU: of a category (NULL: of any), per
+ * step; short ones take less than SHORT_OPERATOR_NS on average over their name. */
+#define SHORT_OPERATOR_NS 20000u
+struct amount facts_operators(const struct facts *f, const char *category);
 /* The owner with most time of a cause: its range, call and thread; "" if it has none. */
 struct facts_owner {
 	const char *range, *python, *call, *thread;
@@ -161,13 +166,14 @@ struct spread {
 /* false: fewer than two ranks, or no name in common, or no memory. */
 bool facts_spread(const struct facts *f, struct spread *out);
 
-enum { BRIEF_COLUMNS = 40, BRIEF_TEXT = 4 * BRIEF_COLUMNS + 1, FINDING_TEXT = 400 };
+enum { OPERATORS_TEXT = 48, BRIEF_COLUMNS = 40, BRIEF_TEXT = 4 * BRIEF_COLUMNS + 1, FINDING_TEXT = 400 };
 struct finding {
 	double saving_ns; /* per step: the time that it is about */
 	enum family family;
 	char evidence[FINDING_TEXT];
 	char brief[BRIEF_TEXT]; /* the same in a few words, for lists */
 	const char *advice;
+	char operators[OPERATORS_TEXT]; /* without a GPU: "operators.convolution"; "": about none */
 };
 
 struct rule {

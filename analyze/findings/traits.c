@@ -55,7 +55,7 @@ enum status traits_end(struct accumulator *f, bool offloads, struct error *err)
 {
 	bool there[TRAIT_COUNT] = { [TRAIT_OFFLOAD] = offloads };
 	union value keys[TRAIT_WORD + 1], *row;
-	uint32_t process = 1;
+	uint32_t process = 0, count = trace_count(f->trace, TRACE_PROCESSES);
 
 	for (uint32_t name = 1; name <= trace_count(f->trace, TRACE_NAMES); name++) {
 		const char *text = trace_text(f->trace, name, NULL);
@@ -64,10 +64,12 @@ enum status traits_end(struct accumulator *f, bool offloads, struct error *err)
 			if (!there[parts[i].trait] && strstr(text, parts[i].part))
 				there[parts[i].trait] = true;
 	}
-	while (process <= trace_count(f->trace, TRACE_PROCESSES) &&
-	       !(acc_wants(f, process) && sweep_process(f->sweep, process).has_gpu))
-		process++;
-	if (process > trace_count(f->trace, TRACE_PROCESSES))
+	/* those of a process with a GPU, if there is one */
+	for (uint32_t i = 1; i <= count; i++)
+		if (acc_wants(f, i) && (!process || (sweep_process(f->sweep, i).has_gpu &&
+						     !sweep_process(f->sweep, process).has_gpu)))
+			process = i;
+	if (!process)
 		return ST_OK;
 	for (int i = 0; i < TRAIT_COUNT; i++) {
 		if (!there[i])

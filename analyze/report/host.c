@@ -56,15 +56,17 @@ static enum what what_is(struct accumulator *f, const struct event *e)
 
 	if (e->subkind == RANGE_GC)
 		return WHAT_GC;
-	if (e->subkind != RANGE_OP && e->subkind != RANGE_PHASE && e->subkind != RANGE_ANNOTATION &&
-	    e->subkind != RANGE_NVTX)
+	if (e->subkind != RANGE_OP && e->subkind != RANGE_PYTHON && e->subkind != RANGE_PHASE &&
+	    e->subkind != RANGE_ANNOTATION && e->subkind != RANGE_NVTX)
 		return WHAT_NOTHING;
 	if (known && *known)
 		return (enum what)(*known - 1);
 	const char *name = trace_text(f->trace, e->name, NULL);
 	enum what is = WHAT_NOTHING;
 
-	if (e->subkind == RANGE_OP)
+	if (e->subkind == RANGE_PYTHON) /* gc.collect(), called by the program */
+		is = strcmp(name, "<built-in function collect>") ? WHAT_NOTHING : WHAT_GC;
+	else if (e->subkind == RANGE_OP)
 		is = strstr(name, "c10d") || strstr(name, "comms") ? WHAT_NOTHING : WHAT_OPERATOR;
 	else if (backend_operation(name) ||
 		 name_rules_pushed(f->rules, name) == PHASE_COMMUNICATION)

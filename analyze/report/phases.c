@@ -35,6 +35,12 @@ static RANK_TABLE(phases, &table_ranks, PHASE_COLUMNS, .by = "wall_ns");
 	  "time of the step thread in the phase, inside windows and outside steps")
 static RANK_TABLE(outside_steps, &table_ranks, OUTSIDE_COLUMNS, .by = "wall_ns", .is_seldom = true);
 
+#define OPERATION_COLUMNS(X)                                                                       \
+	X(OPERATION_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "of an operator")                   \
+	X(OPERATION_COUNT, "count", NULL, U64, SUM, "calls in no other operator")                  \
+	X(OPERATION_NS, "ns", NULL, U64, SUM, "their length")
+static RANK_TABLE(host_operators, &table_ranks, OPERATION_COLUMNS, .nest = NEST_NEVER);
+
 /* What a mark says of its step, before all marks are known.  While a step goes on it may still lose
  * records, so what falls into it is apart until the next: its time, and its ranges, which come
  * sooner. */
@@ -59,9 +65,10 @@ struct gap { /* what fell between mark `row` and the next */
 	uint32_t process, name; /* name 0: of `phase` */
 	uint8_t phase;
 };
-struct named { /* ranges of an annotation that no rule maps */
+struct named { /* ranges of an annotation that no rule maps, or calls of an operator */
 	struct tally kinds[MARK_KINDS];
 	uint32_t process, name;
+	bool is_operator;
 	uint32_t next_now; /* index + 1 of another with something in MARK_RANGES_NOW */
 	bool has_now;
 };
@@ -69,7 +76,8 @@ struct process_phases {
 	struct tally kinds[MARK_KINDS][SWEEP_PHASES];
 	uint64_t beyond_ns[SWEEP_PHASES];     /* time of its steps that is in no window */
 	uint64_t open_until_ns[SWEEP_PHASES]; /* latest end of a range of the phase on S */
-	uint64_t unmapped_until_ns;
+	uint64_t unmapped_until_ns, operator_until_ns;
+	bool has_stream;                /* a GPU does its work: its operators only launch */
 	size_t interval_row, range_row; /* step_list cursors */
 	size_t time_now, ranges_now;    /* the rows of MARK_TIME_NOW and MARK_RANGES_NOW */
 	size_t window;                  /* the first of the sweep's that may reach into a gap */
@@ -94,6 +102,9 @@ static enum status phases_begin(struct accumulator *f, struct error *err)
 	s->name_count = trace_count(f->trace, TRACE_NAMES);
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	TRY(vec_new(&s->processes, (size_t)s->process_count + 1, err));
+	for (uint32_t i = 1; i <= trace_count(f->trace, TRACE_TRACKS); i++)
+		if (trace_get_track(f->trace, i)->type == TRACK_STREAM)
+			s->processes[acc_process(f, i)].has_stream = true;
 	TRY(vec_new(&s->phase_of_name[0], (size_t)s->name_count + 1, err));
 	TRY(vec_new(&s->phase_of_name[1], (size_t)s->name_count + 1, err));
 	return vec_new(&s->named_of_name, (size_t)s->name_count + 1, err);
@@ -220,8 +231,8 @@ static unsigned phase_of(struct accumulator *f, const struct event *e)
 	return phase;
 }
 
-static enum status named_find(struct phases *s, uint32_t process, uint32_t name, struct named **out,
-			      struct error *err)
+static enum status named_find(struct phases *s, uint32_t process, uint32_t name, bool is_operator,
+			      struct named **out, struct error *err)
 {
 	size_t i = 0;
 	uint32_t *guess = &s->named_of_name[name <= s->name_count ? name : 0];
@@ -233,13 +244,14 @@ static enum status named_find(struct phases *s, uint32_t process, uint32_t name,
 	for (; i < s->named_count; i++) {
 		*out = &s->named[i];
 		*guess = (uint32_t)i + 1;
-		if ((*out)->name == name && (*out)->process == process)
+		if ((*out)->name == name && (*out)->process == process &&
+		    (*out)->is_operator == is_operator)
 			return ST_OK;
 	}
 	TRY(vec_reserve(&s->named, &s->named_cap, s->named_count + 1, err));
 	*out = &s->named[s->named_count++];
 	*guess = (uint32_t)s->named_count;
-	**out = (struct named){ .process = process, .name = name };
+	**out = (struct named){ .process = process, .name = name, .is_operator = is_operator };
 	return ST_OK;
 }
 
@@ -262,13 +274,14 @@ static enum status put_counted(struct accumulator *f, uint32_t process, const st
 	struct tally tally = { .inclusive_ns = e->end_ns - e->begin_ns, .count = 1 };
 	struct gap gap = { .tally = tally, .process = process, .phase = (uint8_t)phase };
 	enum mark_kind kind = MARK_ABSENT;
+	bool is_operator = e->subkind == RANGE_OP;
 	struct named *named;
 
 	gap.row = steps_at(steps, e->begin_ns, &p->range_row);
 	if (phase == PHASE_NONE)
 		gap.name = e->name;
 	if (gap.row < steps->count && e->begin_ns >= steps->rows[gap.row].mark_end_ns)
-		return gap_put(s, &gap, err);
+		return is_operator ? ST_OK : gap_put(s, &gap, err);
 	if (gap.row < steps->count) {
 		kind = MARK_RANGES_NOW;
 		ranges_reach(f, p, steps, gap.row);
@@ -277,7 +290,7 @@ static enum status put_counted(struct accumulator *f, uint32_t process, const st
 		tally_add(&p->kinds[kind][phase], &tally);
 		return ST_OK;
 	}
-	TRY(named_find(s, process, e->name, &named, err));
+	TRY(named_find(s, process, e->name, is_operator, &named, err));
 	tally_add(&named->kinds[kind], &tally);
 	if (kind == MARK_RANGES_NOW && !named->has_now) {
 		named->has_now = true;
@@ -312,6 +325,23 @@ static enum status put_range(struct accumulator *f, const struct event *e, struc
 	return put_counted(f, process, e, phase, err);
 }
 
+/* Autograd's nodes and the engine's events around them are no work of their own; what loads,
+ * validates and saves are findings of their own. */
+static enum status put_operator(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct phases *s = f->state;
+	uint32_t process = acc_process(f, e->track);
+	struct process_phases *p = &s->processes[process];
+
+	if (process > s->process_count || p->has_stream || e->end_ns == e->begin_ns ||
+	    e->track != context_step_thread(f->context, process) ||
+	    name_rules_autograd(f->rules, trace_text(f->trace, e->name, NULL)) ||
+	    is_nested(&p->operator_until_ns, e) || e->phase == PHASE_DATA ||
+	    e->phase == PHASE_VALIDATION || e->phase == PHASE_CHECKPOINT)
+		return ST_OK;
+	return put_counted(f, process, e, PHASE_NONE, err);
+}
+
 static enum status phases_put(struct accumulator *f, const struct sorted_batch *w,
 			      struct error *err)
 {
@@ -321,6 +351,9 @@ static enum status phases_put(struct accumulator *f, const struct sorted_batch *
 		TRY(put_interval(f, &w->in->intervals[i], err));
 	for (size_t i = 0; i < w->by[BATCH_ANNOTATIONS].count; i++)
 		TRY(put_range(f, w->by[BATCH_ANNOTATIONS].items[i], err));
+	for (size_t i = 0; i < w->in->count; i++)
+		if (w->in->events[i].kind == KIND_RANGE && w->in->events[i].subkind == RANGE_OP)
+			TRY(put_operator(f, &w->in->events[i], err));
 	return cells_put(f, &s->cells, w->segments, w->segment_count, err);
 }
 
@@ -450,9 +483,9 @@ static enum status end_named(struct accumulator *f, const struct named *named, s
 	const char *name = trace_text(f->trace, named->name, NULL);
 	bool counted[MARK_KINDS];
 	struct tally sum = { 0 };
-	union value *row;
+	union value *row, keys[OPERATION_NAME + 1];
 
-	if (!has_row(f, name)) /* of very many names few have one */
+	if (!named->is_operator && !has_row(f, name)) /* of very many names few have one */
 		return ST_OK;
 	counted_kinds(&f->steps[named->process], counted);
 	for (size_t kind = 0; kind < MARK_KINDS; kind++)
@@ -460,7 +493,13 @@ static enum status end_named(struct accumulator *f, const struct named *named, s
 			tally_add(&sum, &named->kinds[kind]);
 	if (!sum.count)
 		return ST_OK;
-	return add_row(f, named->process, name, &sum, &row, err);
+	if (!named->is_operator)
+		return add_row(f, named->process, name, &sum, &row, err);
+	keys[OPERATION_NAME].text = name;
+	TRY(acc_row(f, "host_operators", named->process, keys, &row, err));
+	row[OPERATION_COUNT].u64 += sum.count;
+	row[OPERATION_NS].u64 += sum.inclusive_ns;
+	return ST_OK;
 }
 
 static enum status phases_end(struct accumulator *f, struct error *err)
@@ -490,7 +529,7 @@ static enum status phases_end(struct accumulator *f, struct error *err)
 				p->beyond_ns[gap->phase] += beyond_windows(f, p, gap);
 			continue;
 		}
-		TRY(named_find(s, gap->process, gap->name, &named, err));
+		TRY(named_find(s, gap->process, gap->name, false, &named, err));
 		tally_add(&named->kinds[kind], &gap->tally);
 	}
 	for (uint32_t process = 1; process <= s->process_count; process++) {
@@ -526,7 +565,7 @@ static enum status phases_finish(struct tables *all, struct error *err)
 const struct report_type report_phases = {
 	.name = "phases",
 	.help = "what the step thread did, and the GPU time launched in each phase",
-	.tables = TABLES(&table_phases, &table_outside_steps, &table_cells),
+	.tables = TABLES(&table_phases, &table_outside_steps, &table_cells, &table_host_operators),
 	.with = REPORTS(&report_actions),
 	.state_size = sizeof(struct phases),
 	.owned = OWNED(offsetof(struct phases, processes), offsetof(struct phases, gaps),

@@ -20,13 +20,14 @@ import log_file             # noqa: E402
 from check_ranks import Checks, Job     # noqa: E402
 
 RANKS, STEPS, TRANSFER, OPTIMIZER = 3, 4, 400, 300
-COMM = {"cpu_comm": 1000 * TRANSFER}
+COMPUTE = 2000
+COMM = {"cpu_comm": 1000 * TRANSFER, "cpu_operators": round(1000 * COMPUTE / 3)}
 
 
-def job(folder, name, data=0, validation=0, compute=2000, slow=None, more=0, beside=0,
-        loop=0):
+def job(folder, name, data=0, validation=0, compute=COMPUTE, slow=None, more=0, beside=0,
+        loop=0, checkpoint=0):
     """Paths, and how long a step of the job is, us: all leave the all-reduce together."""
-    longest = data + validation + compute + (more if slow is not None else 0)
+    longest = data + validation + checkpoint + compute + (more if slow is not None else 0)
     step = longest + TRANSFER + OPTIMIZER + loop
     paths = []
     for rank in range(RANKS):
@@ -37,7 +38,8 @@ def job(folder, name, data=0, validation=0, compute=2000, slow=None, more=0, bes
             rows = [("user_annotation", f"ProfilerStep#{number}", at, at + step)]
             for cat, what, length in (
                     ("user_annotation", "enumerate(DataLoader)#_Iter.__next__", data),
-                    ("user_annotation", "validation", validation), ("cpu_op", "aten::mm", mine)):
+                    ("user_annotation", "validation", validation),
+                    ("user_annotation", "save_checkpoint", checkpoint), ("cpu_op", "aten::mm", mine)):
                 rows += [(cat, what, at, at + length)] if length else []
                 at += length
             end = 1000 + number * step + longest + TRANSFER
@@ -81,13 +83,15 @@ def check_jobs(t, args, folder):
         page = subprocess.run([f"{args.bin}/tacho-analyze", "-q", *paths], capture_output=True,
                               text=True, check=True).stdout
         t.true(f"rank {slow} is slow, on the page: {page}", f"rank {slow} communicates" in page)
-    for rule, what in (("cpu_input", {"data": 900}), ("cpu_validation", {"validation": 700})):
+    for rule, what in (("cpu_input", {"data": 900}), ("cpu_validation", {"validation": 700}),
+                       ("cpu_checkpoint", {"checkpoint": 800})):
         paths, longer = job(folder, rule, **what)
         found = findings(args, paths)
         t.equal(rule, {name: f["saving_ns_per_step"] for name, f in found.items()},
                 {rule: 1000 * (longer - step), **COMM})
     for rule, few, enough in (("cpu_input", {"data": 130}, {"data": 160}),
                               ("cpu_validation", {"validation": 130}, {"validation": 160}),
+                              ("cpu_checkpoint", {"checkpoint": 130}, {"checkpoint": 160}),
                               ("cpu_loop", {"loop": 500}, {"loop": 900})):
         t.equal(f"{rule}, a share of any loop", set(findings(args, job(folder, rule, **few)[0])),
                 set(COMM))
@@ -96,7 +100,109 @@ def check_jobs(t, args, folder):
     beside, _ = job(folder, "beside", beside=150)
     t.equal("an operator beside it", {name: f["saving_ns_per_step"] for name, f in
                                       findings(args, beside).items()},
-            {"cpu_comm": 1000 * (TRANSFER - 150)})
+            {**COMM, "cpu_comm": 1000 * (TRANSFER - 150)})
+
+
+STEP = 10000
+MARK = "user_annotation", "ProfilerStep#"
+
+
+def one_rank(folder, name, rows, steps=4, mark=STEP):
+    """A file whose steps take 10 ms and have these rows: category, name, begin and end in us, arguments."""
+    events = []
+    for number in range(steps):
+        at = 1000 + number * STEP
+        for cat, what, begin, end, *more in [("user_annotation", f"ProfilerStep#{number}", 0, mark), *rows]:
+            events.append(Job.event(cat, what, 1, 1, at + begin, at + end, more[0] if more else {}))
+    path = f"{folder}/{name}.json"
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+    return path
+
+
+def numbered(number, forward=0):
+    return {"Sequence number": number, "Fwd thread id": forward}
+
+
+def training(number=5, begin=0):
+    """Forward and backward, 2 + 3 ms."""
+    node = "autograd::engine::evaluate_function: AddmmBackward0"
+    return [("cpu_op", "aten::linear", begin, begin + 2000, numbered(number)),
+            ("cpu_op", "aten::addmm", begin + 10, begin + 1900, numbered(number)),
+            ("cpu_op", node, begin + 2000, begin + 5000, numbered(number, 1)),
+            ("cpu_op", "AddmmBackward0", begin + 2000, begin + 5000, numbered(number, 1)),
+            ("cpu_op", "aten::mm", begin + 2000, begin + 5000)]
+
+
+def frame(what, begin, end):
+    return ("python_function", what, begin, end)
+
+
+def small(count, length, apart):
+    return [("cpu_op", "aten::add", i * apart, i * apart + length) for i in range(count)]
+
+
+CALL = "train.py(7): main"
+STEP_CALL = frame("torch/profiler/profiler.py(766): step", 0, 200)
+# what happens in each step, the findings and what they save, us; a part of the first one's texts
+ONE_RANK = {
+    "training": (training(), {"cpu_loop": 5000, "cpu_operators": 5000 / 3},
+                 "Matrix products take 5.0 ms of a step, 50 % of it, on the CPU: aten::mm 3.0 ms, aten::linear 2.0 ms."),
+    "operators of a fifth": ([("cpu_op", "aten::relu", 0, 2001)], {"cpu_operators": 2001 / 3, "cpu_loop": 7999},
+                             "code outside"),
+    "operators of less": ([("cpu_op", "aten::relu", 0, 1999)], {"cpu_loop": 8001}, "code outside"),
+    "convolution": ([("cpu_op", "aten::conv2d", 0, 3000, numbered(5)), ("cpu_op", "aten::convolution", 1, 2999),
+                     ("cpu_op", "ConvolutionBackward0", 3000, 9800, numbered(5, 1)),
+                     ("cpu_op", "aten::convolution_backward", 3000, 9000)], {"cpu_operators": 3000},
+                    "aten::convolution_backward 6.0 ms, aten::conv2d 3.0 ms"),
+    "small operators": (small(400, 10, 25), {"cpu_small_ops": 10000, "cpu_operators": 4000 / 3}, "400 operators a step"),
+    "operators of 20 us": (small(400, 20, 25), {"cpu_operators": 8000 / 3}, "Operators of one kind"),
+    "few small operators": (small(50, 10, 200), {"cpu_loop": 9500}, "code outside"),
+    "validation without gradients": (
+        [*training(), ("cpu_op", "aten::linear", 6000, 8000), ("cpu_op", "aten::relu", 8000, 9000)],
+        {"cpu_validation": 3000, "cpu_loop": 2000, "cpu_operators": 5000 / 3}, "without gradients"),
+    "the same with gradients": (
+        [*training(), ("cpu_op", "aten::linear", 6000, 8000, numbered(6)), ("cpu_op", "aten::relu", 8000, 9000, numbered(7))],
+        {"cpu_operators": 7000 / 3, "cpu_loop": 2000}, "Matrix products"),
+    "averages without gradients": ([*training(), ("cpu_op", "aten::mul_", 6000, 9000)],
+                                   {"cpu_loop": 2000, "cpu_operators": 5000 / 3}, "Matrix products"),
+    "a function that validates": ([*training(), frame("train.py(9): evaluate", 6000, 9500)],
+                                  {"cpu_validation": 3500, "cpu_operators": 5000 / 3}, "validation"),
+    "a function of PyTorch": ([*training(), frame("torch/fx/shapes.py(9): evaluate", 6000, 9500)],
+                              {"cpu_loop": 5000, "cpu_operators": 5000 / 3}, "code outside"),
+    "a function that trains, too": ([frame("train.py(9): validate", 0, 9999), *training()],
+                                    {"cpu_loop": 5000, "cpu_validation": 2000, "cpu_operators": 3000 / 3}, "code outside"),
+    "collected by the program": ([*training(), frame("<built-in function collect>", 6000, 9500)],
+                                 {"cpu_gc": 3500, "cpu_operators": 5000 / 3}, "garbage"),
+    "code": ([*training(), frame(CALL, 6000, 9500)], {"cpu_loop": 5000, "cpu_operators": 5000 / 3}, "code outside"),
+}
+
+
+def check_one_rank(t, args, folder):
+    for name, (rows, want, words) in ONE_RANK.items():
+        found = findings(args, [one_rank(folder, "one", rows)])
+        t.equal(name, {rule: f["saving_ns_per_step"] for rule, f in found.items()},
+                {rule: round(1000 * us) for rule, us in want.items()})
+        t.true(f"{name}, in words: {found}", any(words in f["evidence"] for f in found.values()))
+        t.true(f"{name}, no more than a step", all(f["saving_ns_per_step"] <= 1000 * STEP for f in found.values()))
+    found = findings(args, [one_rank(folder, "place", ONE_RANK["code"][0])])
+    t.equal("whose code", found["cpu_loop"]["where"], "3.5 of 3.5 ms in train.py:7")
+    t.true("code that is known", "name this code" not in found["cpu_loop"]["advice"])
+    found = findings(args, [one_rank(folder, "place", ONE_RANK["convolution"][0])])
+    t.equal("where it convolves", found["cpu_operators"]["where"],
+            "6.0 of 9.0 ms in backward of aten::conv2d \u00b7 3.0 in aten::conv2d")
+    t.true("what helps", "channels_last" in found["cpu_operators"]["advice"])
+
+
+def check_short_marks(t, args, folder):
+    """With Python functions torch.profiler may end a mark with its own function step()."""
+    def walls(name, rows, mark):
+        out = subprocess.run([f"{args.bin}/tacho-analyze", "-q", "--format", "json", "--report", "steps",
+                              one_rank(folder, name, rows, mark=mark)], capture_output=True, text=True, check=True)
+        return [s["wall_ns"] // 1000 for s in json.loads(out.stdout)["ranks"][0]["steps"] if s["counted"]]
+    t.equal("marks that end with step()", walls("short", [STEP_CALL, *training()], 100), [STEP] * 3)
+    t.equal("such marks of nobody's", walls("short", training(), 100), [100] * 4)
+    t.equal("marks that go on", walls("whole", [STEP_CALL, *training()], STEP - 50), [STEP] * 3 + [STEP - 50])
 
 
 def check_slow_step(t, args, folder):
@@ -112,7 +218,7 @@ def check_slow_step(t, args, folder):
         json.dump({"schemaVersion": 1, "traceEvents": events}, f)
     found = findings(args, [path])
     t.equal("a slow step", {name: f["saving_ns_per_step"] for name, f in found.items()},
-            {"slow_steps": 20000000 // 8})
+            {"slow_steps": 20000000 // 8, "cpu_operators": round(100e6 / 8 / 3)})
     t.true("a slow step, which", "the slowest is step 5 with 30" in found["slow_steps"]["evidence"])
 
 
@@ -130,7 +236,7 @@ def check_collections(t, args, folder):
         f.write(log_file.of_rows(rows, (0, 4 * labelled_findings.STEP)))
     found = findings(args, [path])
     t.equal("collections", {name: f["saving_ns_per_step"] for name, f in found.items()},
-            {"cpu_gc": 900000})
+            {"cpu_gc": 900000, "cpu_operators": round(8900000 / 3)})
 
 
 def main():
@@ -140,6 +246,8 @@ def main():
     t = Checks()
     with tempfile.TemporaryDirectory() as folder:
         check_jobs(t, args, folder)
+        check_one_rank(t, args, folder)
+        check_short_marks(t, args, folder)
         check_slow_step(t, args, folder)
         check_collections(t, args, folder)
     print(f"cpu: {t.good} passed, {t.bad} failed")

@@ -22,7 +22,7 @@ import verdict              # noqa: E402
 # Kineto has no record of Python's garbage collector, nor of where a window closed: labelled_logs.py
 # has their runs (check_idle), and check_cpu those of jobs without a GPU.
 ELSEWHERE = {"gc_pause", "long_tail", "cpu_straggler", "cpu_input", "cpu_validation", "cpu_loop",
-             "cpu_gc", "cpu_comm"}
+             "cpu_gc", "cpu_comm", "cpu_checkpoint", "cpu_operators", "cpu_small_ops"}
 ODD = re.compile(r"(?<![\d.,])0 .s of|\b1 (kernels|copies|fills|steps|calls|launch calls)\b|nan|inf\b|\(null\)"
                  r"|  |\b0 (kernels|copies)|\.\.|(?<![\w.:,#])(?<!step )\d{4}|\d,\d+\.\d MiB")
 PLACES = re.compile(r"<?[\d.,]+ of <?[\d.,]+ (s|ms|\u00b5s) in ")
