@@ -16,8 +16,9 @@
 #include "analyze/engine/report.h"
 #include "convert/name/name.h"
 
-#define OPERATORS_PREFIX "operators." /* before the category of operators of a job without a GPU */
-#define BATCHED_WORK "batched" /* beside those: a row of what aten::bmm launched of them */
+#define OPERATORS_PREFIX "operators." /* before the category of operators of a job without a GPU   \
+				       */
+#define BATCHED_WORK "batched"        /* beside those: a row of what aten::bmm launched of them */
 
 /* What a run is bound by; its first finding belongs to the family of the verdict.  NONE: time that
  * no change would save. */
@@ -166,7 +167,12 @@ struct spread {
 /* false: fewer than two ranks, or no name in common, or no memory. */
 bool facts_spread(const struct facts *f, struct spread *out);
 
-enum { OPERATORS_TEXT = 48, BRIEF_COLUMNS = 40, BRIEF_TEXT = 4 * BRIEF_COLUMNS + 1, FINDING_TEXT = 400 };
+enum {
+	OPERATORS_TEXT = 48,
+	BRIEF_COLUMNS = 40,
+	BRIEF_TEXT = 4 * BRIEF_COLUMNS + 1,
+	FINDING_TEXT = 400
+};
 struct finding {
 	double saving_ns; /* per step: the time that it is about */
 	enum family family;
