@@ -250,7 +250,7 @@ MORE_what-if := --random 40
 else
 MORE_random := --random 800 --long 1 --paths 10
 MORE_detail := --files job128_sampled_rank0.json.gz
-FEW := traces round-trips same-bytes memory
+FEW := traces round-trips same-bytes memory client-hta
 FEW_TRACES := $(abspath $(B))/few-traces
 $(FEW_TRACES):
 	$(Q)sh tests/few-traces.sh $@
@@ -273,8 +273,11 @@ $(foreach taken,$(filter $(CHECKS_BEFORE) $(CHECKS_BEHIND),$(ORACLES)), \
 check: packages all $(B)/unit $(FEW_TRACES)
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
-check-clients: all
-	$(Q)B=$(B) sh tests/clients/run.sh $(CLIENTS)
+check-clients: all $(FEW_TRACES)
+	$(Q)B=$(B) MAKE=$(MAKE) sh tests/clients/run.sh $(CLIENTS)
+client-%:
+	$(Q)client=$$(echo tests/clients/*/check_$(subst -,_,$*).py) && folder=$${client%/*} && \
+		exec env OMP_NUM_THREADS=1 $(call few,client-$*) $(B)/clients-$${folder##*/}-venv/bin/python $$client --bin $(B)
 
 # An XSpace over 2 GiB: four minutes of one core, 6 GB of disk.
 check-big: all
@@ -288,7 +291,7 @@ check-long: all fake
 	$(Q)$(MAKE) --no-print-directory check FULL=1
 	$(Q)python3 tests/oracle/check_what_if.py --bin $(B) --random 500
 	$(Q)python3 tests/fake/libcupti_versions.py --bin $(B)
-	$(Q)B=$(B) sh tests/clients/run.sh torch-profiler
+	$(Q)$(MAKE) --no-print-directory check-clients FULL=1 CLIENTS="perfetto torch torch-profiler"
 # On a machine with a GPU only: counts against known launches, and what recording costs.
 check-gpu: all $(B)/tests/dump
 	$(Q)B=$(B) sh tests/gpu/check_gpu.sh

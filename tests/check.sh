@@ -48,15 +48,16 @@ for check in $side_by_side $one_by_one; do
 	read -r rc seconds cpu <"$work/$check.end"
 	echo "== $check ($seconds s)"
 	echo "$seconds $cpu ${check#check-}" >>"$work/seconds"
-	cat "$work/$check.out"
+	sed -E 's/^(FAIL|ERROR):? +/not ok - /' "$work/$check.out"
 	line=$(grep -E '(^|: )[0-9]+ passed, [0-9]+ failed' "$work/$check.out" | tail -n 1)
 	p=$(echo "$line" | sed -nE 's/.*(^|: )([0-9]+) passed, ([0-9]+) failed.*/\2/p')
 	f=$(echo "$line" | sed -nE 's/.*(^|: )([0-9]+) passed, ([0-9]+) failed.*/\3/p')
 	passed=$((passed + ${p:-0}))
 	failed=$((failed + ${f:-0}))
 	# A check that fails without counting, or counts without failing, is a failure too.
-	[ "$rc" = 0 ] || [ "${f:-0}" != 0 ] || { echo "not ok - $check ended with $rc"; failed=$((failed + 1)); }
-	[ -n "$p" ] || [ "$rc" != 0 ] || { echo "$check ran no test" >&2; failed=$((failed + 1)); }
+	[ "$rc" = 0 ] || echo "not ok - $check ended with $rc"
+	[ "$rc" = 0 ] || [ "${f:-0}" != 0 ] || failed=$((failed + 1))
+	[ -n "$p" ] || [ "$rc" != 0 ] || { echo "not ok - $check ran no test"; failed=$((failed + 1)); }
 done
 sort -k2nr "$work/seconds" | awk -v all="$(($(date +%s) - begin))" '
 	{ cpu += $2; list = list sprintf("  %s %d/%d", $3, $2, $1) }

@@ -7,6 +7,7 @@ set -eu
 here=$(dirname "$0")
 B=${B:-build}
 python=${PYTHON:-python3}
+pip=$B/clients-pip
 
 make_venv() { # FOLDER
 	venv=$B/clients-$1-venv
@@ -16,25 +17,24 @@ make_venv() { # FOLDER
 	rm -rf "$venv"
 	# "# venv: COMMAND": where packages of the system are needed beside those of PyPI
 	made_by=$(sed -n 's/^# venv: //p' "$here/$1/requirements.txt")
-	if ! ${made_by:-$python -m venv} "$venv"; then
+	# one pip for all, and code is compiled when it is imported: both take longer than the rest
+	if ! { [ -x "$pip/bin/pip" ] || $python -m venv "$pip"; } ||
+		! ${made_by:-$python -m venv} --without-pip "$venv"; then
 		echo "check-clients: no virtual environment; on Debian: apt-get install python3-venv" >&2
 		exit 1
 	fi
-	"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
-		-r "$here/$1/requirements.txt"
+	"$pip/bin/pip" --python "$venv" --quiet --disable-pip-version-check install --no-deps \
+		--no-compile -r "$here/$1/requirements.txt"
 	echo "$want" >"$venv/made-from"
 }
 
-bad=0
 # "# long: WHY": a folder that takes too long to fetch for every run; it runs where it is named
 [ $# -gt 0 ] || set -- $(cd "$here" && grep -L '^# long: ' */requirements.txt | cut -d/ -f1)
 sh tests/packages.sh clients "$@" # a folder may have rows of its own
 for folder in "$@"; do
 	make_venv "$folder"
-	[ -z "${ONLY_MAKE:-}" ] || continue
-	for client in "$here/$folder"/check_*.py; do
-		echo "== $(basename "$client" .py)"
-		"$B/clients-$folder-venv/bin/python" "$client" --bin "$B" || bad=1
-	done
 done
-exit $bad
+[ -z "${ONLY_MAKE:-}" ] || exit 0
+# The largest come first, as they take longest and run side by side.
+exec sh tests/check.sh "${MAKE:-make}" $(cd "$here" && ls -S $(printf '%s/check_*.py ' "$@") |
+	sed 's,.*/check_\(.*\)\.py,client-\1,' | tr _ -)

@@ -63,7 +63,7 @@ class Checks:
         self.passed += bool(good)
         self.failed += not good
         if not good and self.failed < 30:
-            print("FAIL " + text, file=sys.stderr)
+            print("not ok - " + text, file=sys.stderr)
 
     def one(self, binaries, folder, seed):
         path = check_paths.write(folder, f"{seed}.json", check_paths.Job(seed).events)

@@ -8,6 +8,7 @@ their steps and phases, against a clock of their own; and with one line in the p
 import json
 import os
 import re
+import statistics
 import sys
 
 sys.dont_write_bytecode = True
@@ -139,13 +140,15 @@ class Truth(Case):
         return sum(event["dur"] for event in log.spans if event["name"] == name) / 1e6
 
     def same_time(self, log, took, *pairs):
-        """Within 2 %, after the first call, in which the clock sees what is set up besides."""
+        """Within 2 %, after the first call, in which the clock sees what is set up besides.  Others run
+        on the processors too, so that single calls are interrupted between the clocks."""
         for name, theirs in pairs:
             times = [event["dur"] / 1e6 for event in log.spans if event["name"] == name]
             self.assertEqual(len(times), len(took[theirs]), name)
-            ours, clock = sum(times[1:]), sum(took[theirs][1:])
-            self.assertGreater(clock, 0.01, name)
-            self.assertLessEqual(abs(ours - clock), 0.02 * clock, (name, ours, clock))
+            clocks = took[theirs][1:]
+            self.assertGreater(sum(clocks), 0.01, name)
+            missing = statistics.median(clock - ours for ours, clock in zip(times[1:], clocks))
+            self.assertLessEqual(abs(missing), 0.02 * statistics.median(clocks), (name, missing))
 
     def test_pytorch(self):
         log, took = self.run_both(PLAIN + "report(model)\n")

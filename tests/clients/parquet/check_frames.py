@@ -18,7 +18,7 @@ def check(what, got, want):
     global bad, good
     good, bad = good + (got == want), bad + (got != want)
     if got != want:
-        print(f"  {what}: got {str(got)[:300]}, want {str(want)[:300]}")
+        print(f"not ok - {what}: got {str(got)[:300]}, want {str(want)[:300]}")
 
 
 def main():

@@ -25,7 +25,7 @@ def check(what, got, want, within):
     ok = abs(got - want) <= within
     good, bad = good + ok, bad + (not ok)
     if not ok:
-        print(f"  {what}: got {got}, want {want} within {within}")
+        print(f"not ok - {what}: got {got}, want {want} within {within}")
 
 
 def published(name, job):

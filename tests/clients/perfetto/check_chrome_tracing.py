@@ -102,9 +102,10 @@ def main():
         finally:
             chromium.close()
     for line in bad:
-        print("  " + line)
+        print("not ok - " + line)
     print(f"  chrome://tracing's viewer: {sum(v[0] for v in want.values())} kernels and copies, "
           f"{answer['arrows']} arrows")
+    print(f"{len(want) + 3 - len(bad)} passed, {len(bad)} failed")
     return len(bad)
 
 

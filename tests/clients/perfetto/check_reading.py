@@ -165,7 +165,7 @@ def main():
                     count += 1
                     if sorted(map(str, want[what])) != sorted(map(str, have[what])):
                         bad += 1
-                        print(f"  NOT THE SAME: {form} {seed}: {what}: {have[what]}, "
+                        print(f"not ok - {form} {seed}: {what}: {have[what]}, "
                               f"the trace processor has {want[what]}")
     print(f"{count - bad} passed, {bad} failed")
     return bad != 0

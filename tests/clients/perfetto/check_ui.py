@@ -106,8 +106,9 @@ def main():
             chromium.close()
             tool.kill()
     for line in bad:
-        print("  " + line)
+        print("not ok - " + line)
     print(f"  Perfetto's page {world.VERSION}: {len(ROWS)} rows, lanes for what overlaps")
+    print(f"{len(ROWS) + 4 - len(bad)} passed, {len(bad)} failed")
     return len(bad)
 
 

@@ -177,7 +177,7 @@ def main():
         good = good and (again > 0) == isinstance(model, Checkpointed)
         passed, failed = passed + good, failed + (not good)
         if not good:
-            print(f"{name}: {have} FLOPs in the step and the phases, {again} of them again; "
+            print(f"not ok - {name}: {have} FLOPs in the step and the phases, {again} of them again; "
                   f"want {want}")
     print(f"{passed} passed, {failed} failed")
     return failed != 0

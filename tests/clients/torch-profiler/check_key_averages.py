@@ -213,7 +213,7 @@ class Checks:
         self.passed += bool(good)
         self.failed += not good
         if not good and self.failed < 30:
-            print("FAIL " + text, file=sys.stderr)
+            print("not ok - " + text, file=sys.stderr)
 
     def rank(self, path, *options):
         done = subprocess.run([self.tool, path, "-q", "-f", "json", *options],

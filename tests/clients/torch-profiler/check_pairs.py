@@ -128,7 +128,10 @@ def main():
     tool = os.path.join(args.bin, "tacho-analyze")
     pairs = [pair(tool, "slow loader", "data=0", args.tries, 1, loader_s=LOADER_S),
              pair(tool, "slow rank", "place:augment=0", args.tries, 2, rank_s=RANK_S)]
-    failed = sum(abs(statistics.median(offs)) > MOST for offs in pairs if offs)
+    wrong = [offs for offs in pairs if offs and abs(statistics.median(offs)) > MOST]
+    failed = len(wrong)
+    for offs in wrong:
+        print(f"not ok - {100 * statistics.median(offs):+.1f} % are more than {100 * MOST:.0f} %")
     print(f"{sum(map(bool, pairs)) - failed} passed, {failed} failed")
     return failed != 0
 

@@ -164,7 +164,7 @@ class Counts:
     def say(self, good, label, detail=""):
         self.passed += good
         self.failed += not good
-        self.lines.append(f"{'ok  ' if good else 'FAIL'} {label}"
+        self.lines.append(f"{'ok' if good else 'not ok'} - {label}"
                           f"{': ' + detail if detail and not good else ''}")
 
 

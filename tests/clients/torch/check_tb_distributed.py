@@ -27,7 +27,7 @@ def check(what, got, want):
     same = abs(got - want) <= 1e-6 * abs(want) if isinstance(want, float) else got == want
     good, bad = good + same, bad + (not same)
     if not same:
-        print(f"  {what}: got {str(got)[:200]}, want {str(want)[:200]}")
+        print(f"not ok - {what}: got {str(got)[:200]}, want {str(want)[:200]}")
 
 
 def view(paths):

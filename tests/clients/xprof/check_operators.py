@@ -55,7 +55,7 @@ def main():
         for good, text in checks:
             passed, failed = passed + good, failed + (not good)
             if not good:
-                print(f"FAIL {name} {text}", file=sys.stderr)
+                print(f"not ok - {name} {text}", file=sys.stderr)
     print(f"{passed} passed, {failed} failed")
     return failed != 0
 

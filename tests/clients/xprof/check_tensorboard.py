@@ -34,7 +34,7 @@ def check(what, got, want):
         same = got == want
     good, bad = good + same, bad + (not same)
     if not same:
-        print(f"  {what}: got {got}, want {want}")
+        print(f"not ok - {what}: got {got!r}, want {want!r}")
 
 
 def read(path):

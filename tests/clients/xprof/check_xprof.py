@@ -40,7 +40,7 @@ def check(what, got, want, tolerance=0.0):
         good += 1
     else:
         bad += 1
-        print(f"  {what}: got {str(got)[:300]}, want {str(want)[:300]}")
+        print(f"not ok - {what}: got {str(got)[:300]}, want {str(want)[:300]}")
 
 
 def same_rows(what, got, want, tolerance=0.0):
