@@ -11,8 +11,10 @@
 
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
+#include "schemas/proto/xspace.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,40 +219,109 @@ static uint32_t stated_operator(const struct trace *t, const struct event *e,
 	return node->class == RANGE_OP ? node->name : 0;
 }
 
-/* A kernel of XLA may say which operation it is of, and what it computes.  The type is not said, so
- * it is held against the peak of 16 bits. */
+/* What the program of that number costs; ST_OK and *out NULL: the file does not have it. */
+static enum status find_program(struct accumulator *f, uint32_t process, uint64_t id,
+				struct xla_program **out, struct error *err)
+{
+	struct operators *s = f->state;
+	const struct arg_schema *schema =
+		trace_get_schema(f->trace, trace_get_process(f->trace, process)->schema);
+	char key[48];
+
+	for (size_t i = 0; i < s->program_count; i++)
+		if (s->programs[i].id == id && s->programs[i].process == process) {
+			*out = s->programs[i].program;
+			return ST_OK;
+		}
+	TRY(vec_reserve(&s->programs, &s->program_cap, s->program_count + 1, err));
+	struct op_program *p = &s->programs[s->program_count++];
+	*p = (struct op_program){ .id = id, .process = process };
+	snprintf(key, sizeof(key), XSPACE_PROGRAM_KEY "%llu.", (unsigned long long)id);
+	for (uint32_t i = 0; i < schema->const_count && !p->program; i++) {
+		const struct attr *a = &schema->consts[i];
+		size_t size;
+		const char *bytes = trace_text(f->trace, (uint32_t)a->bits, &size);
+
+		if (a->type == ATTR_TEXT &&
+		    !strncmp(trace_text(f->trace, a->key, NULL), key, strlen(key)))
+			TRY(xla_read(bytes, size, &p->program, err));
+	}
+	*out = p->program;
+	return ST_OK;
+}
+
+/* What a kernel says that it computes, or else the program that its operation is of.  The type of
+ * what is said is not said, so it is held against the peak of 16 bits. */
+static enum status find_stated(struct accumulator *f, const struct event *e, struct op_row *row,
+			       struct error *err)
+{
+	const struct attr *id = trace_find_attr(f->trace, e->schema, "program_id");
+	const char *operation = trace_attr_text(f->trace, e->schema, "hlo_op");
+	double flops = number_of(f, e->schema, "flops");
+	struct xla_program *program = NULL;
+
+	if (row->is_asked)
+		return ST_OK;
+	row->is_asked = true;
+	if (!isnan(flops)) {
+		row->has_model = true;
+		row->cost = (struct model_cost){ .family = "xla",
+						 .flops = flops,
+						 .bytes = number_of(f, e->schema, "bytes_accessed"),
+						 .number = NUMBER_BF16,
+						 .is_matrix = true,
+						 .fewer = 1 };
+	} else if (operation && id && id->type <= ATTR_I64) {
+		TRY(find_program(f, row->process, id->bits, &program, err));
+		row->has_model = program && xla_cost(program, operation, &row->cost);
+	}
+	return ST_OK;
+}
+
+/* Whether work begins another run of its operation, which may have several kernels. */
+static bool is_new_run(struct accumulator *f, const struct event *e)
+{
+	struct op_thread *t = &((struct operators *)f->state)->threads[e->track];
+	const struct attr *a = trace_find_attr(f->trace, e->schema, "hlo_op");
+	uint64_t operation = a && a->type == ATTR_TEXT ? a->bits : 0;
+
+	if (operation && t->operation == operation && t->first_kernel != e->name)
+		return false;
+	t->operation = operation;
+	t->first_kernel = e->name;
+	return true;
+}
+
+/* A kernel of XLA may say which operation it is of, and what it computes.  A kernel is a call, but
+ * of an operation whose cost is known all kernels of a run are one. */
 static enum status put_stated(struct accumulator *f, const struct event *e, uint32_t name,
 			      struct error *err)
 {
 	struct operators *s = f->state;
-	double flops = number_of(f, e->schema, "flops");
-	bool has_flops = !isnan(flops) && sweep_class(f->sweep, e) != CLASS_COMM;
+	bool is_comm = sweep_class(f->sweep, e) == CLASS_COMM;
 	uint64_t ns = e->end_ns - e->begin_ns;
 	struct event stated = *e;
 	uint32_t number;
 
-	if (!name && !has_flops)
+	if (!name && (is_comm || isnan(number_of(f, e->schema, "flops"))))
 		return ST_OK;
 	stated.name = name ? name : e->name;
 	TRY(operator_row(f, acc_process(f, e->track), &stated, &number, err));
 	struct op_row *row = &s->rows[number];
-	row->calls++;
-	row->gpu_calls++;
+	if (!is_comm)
+		TRY(find_stated(f, e, row, err));
+	bool is_new = is_new_run(f, e) || !row->has_model;
+
+	row->calls += is_new;
+	row->gpu_calls += is_new;
 	row->gpu_self_ns += ns;
 	row->gpu_ns[0] += ns;
 	row->gpu_ns[1] += ns;
-	if (!has_flops)
+	if (!row->has_model)
 		return ST_OK;
-	row->has_model = true;
-	row->cost = (struct model_cost){ .family = "xla",
-					 .flops = flops,
-					 .bytes = number_of(f, e->schema, "bytes_accessed"),
-					 .number = NUMBER_BF16,
-					 .is_matrix = true,
-					 .fewer = 1 };
-	row->own_calls++;
+	row->own_calls += is_new;
 	row->own_gpu_ns += ns;
-	return add_flops(s, row, e, false, true, err);
+	return is_new ? add_flops(s, row, e, false, true, err) : ST_OK;
 }
 
 static enum status put_work(struct accumulator *f, const struct event *e, struct error *err)
@@ -434,6 +505,8 @@ static void operators_release(struct accumulator *f)
 
 	for (size_t i = 0; s->threads && i < s->thread_count; i++)
 		free(s->threads[i].calls);
+	for (size_t i = 0; i < s->program_count; i++)
+		xla_free(s->programs[i].program);
 	captures_release(&s->captures);
 }
 
@@ -460,7 +533,7 @@ const struct report_type report_operators = {
 	.owned = OWNED(offsetof(struct operators, threads), offsetof(struct operators, rows),
 		       offsetof(struct operators, names), offsetof(struct operators, processes),
 		       offsetof(struct operators, cells), offsetof(struct operators, by_key.slots),
-		       offsetof(struct operators, shapes),
+		       offsetof(struct operators, shapes), offsetof(struct operators, programs),
 		       offsetof(struct operators, by_shape.slots),
 		       offsetof(struct operators, by_cell.slots)),
 	.begin = operators_begin,

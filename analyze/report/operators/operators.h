@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "analyze/model/xla.h"
 #include "analyze/report/roofline/roofline.h"
 #include "analyze/report/operators/captures.h"
 #include "schemas/base/map.h"
@@ -26,9 +27,9 @@ struct op_row {
 	uint32_t step; /* the annotation of a server's step, where the model asks for it; 0; the
 			* last of the key */
 	struct model_cost cost;
-	bool has_model, is_tf32;
-	uint32_t shape;                 /* its op_shape */
-	uint64_t own_calls, own_gpu_ns; /* where no operator with a model is around it */
+	bool has_model, is_tf32, is_asked; /* is_asked: its program was */
+	uint32_t shape;                    /* its op_shape */
+	uint64_t own_calls, own_gpu_ns;    /* where no operator with a model is around it */
 	uint64_t calls, gpu_calls, gpu_self_ns;
 	uint64_t computed;    /* calls that are not known to have been given up */
 	int64_t host_self_ns; /* less what lies inside; of calls that overlap below 0 */
@@ -48,6 +49,15 @@ struct op_thread {
 	struct op_call *calls; /* in order; the first is number `first` */
 	size_t count, cap;
 	uint32_t first, innermost; /* the latest call that may still be open */
+	/* of a stream: the operation of XLA that its latest work is of, and its first kernel */
+	uint64_t operation;
+	uint32_t first_kernel;
+};
+/* A program of XLA that the file of a process holds; NULL: it does not. */
+struct op_program {
+	uint64_t id;
+	uint32_t process;
+	struct xla_program *program;
 };
 struct op_process {
 	uint32_t device; /* of its first GPU work; NO_ID: none so far */
@@ -73,6 +83,8 @@ struct operators {
 	struct op_name *names; /* by name, of operators only */
 	size_t name_cap;
 	struct captures captures;
+	struct op_program *programs;
+	size_t program_count, program_cap;
 };
 
 /* The row of an operator's event, new if it is the first of its kind. */
