@@ -53,6 +53,13 @@ static const struct {
 	  .holds = "compute_workload",
 	  .what = "a database of rocprof-compute, of counters of single kernels: record the run "
 		  "with rocprofv3" },
+	{ .begin = B("version https://git-lfs"),
+	  .what = "a pointer of Git LFS in place of the file: git lfs pull fetches it" },
+	{ .holds = "/annex/objects/",
+	  .what = "a pointer of git-annex in place of the file: git annex get fetches it" },
+	{ .begin = B("\x7f"
+		     "ELF"),
+	  .what = "a program or library: give the trace that it wrote" },
 	{ .begin = B("PERFILE2"), .what = "a recording of perf, " CPU },
 	{ .begin = B("FLR\0"), .what = "a recording of Java's Flight Recorder, " CPU },
 	{ .begin = B("HPCTOOLKIT"), .what = "a database of HPCToolkit, which Tacho does not read" },

@@ -53,11 +53,11 @@ void test_source_unknown(void)
 	CHECK_U64(source_of("step,loss\n1,0.5\n2,0.4\n", 22, &err), ST_FORMAT);
 	CHECK_STR(err.text, "not a trace that Tacho reads (it begins with 'step,loss?1,0.5?' ...)");
 	CHECK_U64(source_of("\x7f"
-			    "ELF\x02\x01",
+			    "ABC\x02\x01",
 			    6, &err),
 		  ST_FORMAT);
 	CHECK_STR(err.text,
-		  "not a trace that Tacho reads (it begins with the bytes 7f 45 4c 46 02 01)");
+		  "not a trace that Tacho reads (it begins with the bytes 7f 41 42 43 02 01)");
 	CHECK_U64(source_of("\x80\x04\x95 a snapshot", 14, &err), ST_FORMAT);
 	CHECK(strstr(err.text, "but a Python pickle") != NULL);
 	CHECK_U64(source_of("PAR1 and columns", 16, &err), ST_FORMAT);
@@ -93,6 +93,9 @@ void test_source_known(void)
 		ROW("\x18\0\0\0\0\0\0\0abcd\x1a\x0d"
 		    "brain.Event:2",
 		    "TensorBoard"),
+		ROW("version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"),
+		ROW("/annex/objects/SHA256E-s1--2.gz\n", "git annex get"),
+		ROW("\177ELF\2\1\1", "a program or library"),
 		ROW(":::MLLOG {\"key\": 1}", "MLPerf"),
 		ROW("<html><title>GPU Memory Timeline HTML</title>", "memory timeline"),
 		ROW("<!DOCTYPE html><html>", "a page for a browser"),
