@@ -100,10 +100,13 @@ test_windows() {
 	expect steps '^sum kind=10 name=step count=6'
 	expect 'step 9' '^step number=9 '
 	rm -r "$work/log"
-	recorded delay=20ms,for=50ms sitter 800
+	recorded steps:10-14 sitter 30
 	tell 0
-	expect window '^window spec=delay=20ms,for=50ms cut=0 closed=1 ns=([5-9][0-9]{7}|[0-9]{9,}) '
 	expect 'range around the window' 'name=sitting count=1 early=1 open=1'
+	rm -r "$work/log"
+	recorded delay=20ms,for=1s spin-for 1500
+	tell 0
+	expect window '^window spec=delay=20ms,for=1s cut=0 closed=1 ns=[1-9][0-9]{9,} '
 	rm -r "$work/log"
 	recorded nvtx=layer steps 3
 	tell 0
@@ -114,19 +117,21 @@ test_windows() {
 	equal 'every ten steps' "$(sed -n 's/^step number=\([0-9]*\) .*/\1/p' "$work/told" | xargs)" \
 		'5 6 15 16 25 26'
 	rm -r "$work/log"
+	began=$(date +%s%N)
 	recorded every=100ms,first=5,steps=2 steps 500
+	took=$((($(date +%s%N) - began) / 100000000))
 	tell 0
 	windows=$(grep -c '^window.*cut=0' "$work/told")
-	equal 'some every 100 ms' $((windows >= 2 && windows <= 60)) 1
+	equal "some every 100 ms, $windows in $took" $((windows >= 2 && windows <= took + 1)) 1
 	expect 'the first of them' '^step number=5 '
 	rm -r "$work/log"
 	recorded every=-1m,first=5,steps=2 steps 100
 	tell 0
 	equal once "$(grep -c '^window' "$work/told")" 1
 	rm -r "$work/log"
-	at=$(date -u -d '+2 seconds' +%Y-%m-%dT%H:%M:%SZ)
+	at=$(date -u -d '+3 seconds' +%Y-%m-%dT%H:%M:%SZ)
 	for rank in 0 1; do
-		RANK=$rank recorded at=$at,for=200ms spin-for 3500 &
+		RANK=$rank recorded at=$at,for=200ms spin-for 4000 &
 	done
 	wait
 	second=$(date -d "$at" +%s)
@@ -135,7 +140,7 @@ test_windows() {
 		expect 'the second, on each rank' "^window spec=at=$at,for=200ms cut=0 closed=1"
 		begin=$(sed -n 's/^window .*begin=\([0-9]*\).*/\1/p' "$work/told")
 		late=$((begin / 1000000 - second * 1000))
-		equal "at that second, $late ms late" $((late >= 0 && late < 500)) 1
+		equal "at that second, $late ms late" $((late >= 0 && late < 1000)) 1
 	done
 	equal ranks "$(logs)" 2
 	rm -r "$work/log"

@@ -277,21 +277,25 @@ static int act_dead_thread(int count)
 }
 
 /* A thread that sits in a range while windows come and go around it. */
-static void *sit(void *arg)
+static void *sit(void *barrier)
 {
 	tacho_range_push("sitting");
-	pause_us(300000);
+	pthread_barrier_wait(barrier);
+	pthread_barrier_wait(barrier);
 	tacho_range_pop();
 	return NULL;
 }
 
 static int act_sitter(int count)
 {
+	pthread_barrier_t barrier;
 	pthread_t thread;
 
-	pthread_create(&thread, NULL, sit, NULL);
-	pause_us(20000);
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_create(&thread, NULL, sit, &barrier);
+	pthread_barrier_wait(&barrier);
 	steps(count, 1000);
+	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 	return 0;
 }
