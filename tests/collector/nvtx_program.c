@@ -174,11 +174,12 @@ static int act_epochs(int count)
 }
 
 /* Ranges around a window that time opens and closes; the thread does not come by. */
-static void *sit(void *arg)
+static void *sit(void *barrier)
 {
 	nvtxRangePushA("sitting");
 	nvtxRangePushA("sitting, seq = 5, sizes = [[1, 2]]");
-	pause_ms(300);
+	pthread_barrier_wait(barrier);
+	pthread_barrier_wait(barrier);
 	nvtxRangePop();
 	nvtxRangePop();
 	return NULL;
@@ -186,17 +187,23 @@ static void *sit(void *arg)
 
 static int act_sitter(int count)
 {
+	pthread_barrier_t barrier;
 	nvtxRangeId_t across;
 	pthread_t thread;
 	int i;
 
 	across = nvtxRangeStartA("across");
-	pthread_create(&thread, NULL, sit, NULL);
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_create(&thread, NULL, sit, &barrier);
+	pthread_barrier_wait(&barrier);
+	nvtxRangePushA("middle");
 	for (i = 0; i < count; i++) {
 		nvtxRangePushA("step");
 		pause_ms(1);
 		nvtxRangePop();
 	}
+	nvtxRangePop();
+	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 	nvtxRangeEnd(across);
 	return bad;
