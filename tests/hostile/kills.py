@@ -162,6 +162,21 @@ def kill_before_it_knows(bin_folder):
         ("%d in the log" % got, got == 0), ("said: " + err, "no log was written: the recorder was killed" in err)])
 
 
+def kill_while_the_writer_rests(bin_folder):
+    """tacho-record waits for a writer that a slow machine does not let run for seconds."""
+    r = Recorded(bin_folder, 200)
+    for number, pids in ((signal.SIGSTOP, r.children(r.recorder)), (signal.SIGKILL, [r.program])):
+        for pid in pids:
+            os.kill(pid, number)
+    writers = r.children(r.recorder)
+    time.sleep(6)
+    for pid in writers:
+        os.kill(pid, signal.SIGCONT)
+    _, err, made, got, lost = r.end()
+    return judge("killed while the writer rests", [
+        ("made %d, in the log %d, lost %d: %s" % (made, got, lost, err), made <= got <= made + UNDER_WAY and not lost)])
+
+
 VICTIMS = [("program",), ("writer",), ("recorder",), ("program", "writer"), ("program", "recorder"), ("recorder", "writer"),
            ("program", "recorder", "writer")]
 
@@ -185,7 +200,8 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     args = parser.parse_args()
     print("# seed %d" % args.seed)
-    good = [kill_before_it_knows(args.bin), kills(args.bin, args.count, random.Random(args.seed))]
+    good = [kill_before_it_knows(args.bin), kills(args.bin, args.count, random.Random(args.seed)),
+            args.count < 100 or kill_while_the_writer_rests(args.bin)]
     return 0 if all(good) else 1
 
 
