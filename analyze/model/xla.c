@@ -37,7 +37,13 @@ enum {
 };
 enum { WINDOW_DIMENSIONS = 1, WINDOW_VALUES = 7 };
 enum { SIZE = 1, STRIDE, PADDING_LOW, PADDING_HIGH, WINDOW_DILATION, BASE_DILATION };
-enum { LIST_MOST = 64, POSITIONS_MOST = 1 << 20, DEPTH_MOST = 32, PER_ELEMENT = 3 };
+enum {
+	LIST_MOST = 64,
+	POSITIONS_MOST = 1 << 20,
+	DEPTH_MOST = 32,
+	PER_ELEMENT = 3,
+	READ_MOST = 1 << 29
+};
 
 struct computation {
 	size_t first, count; /* its instructions */
@@ -52,6 +58,8 @@ struct xla_program {
 	/* numbers of instructions and computations, + 1; by_name: by hash */
 	struct map by_id, by_name, by_computation;
 	int depth; /* of computations that are being summed up */
+	/* bytes of operands read so far: a hostile program names a large one again and again */
+	uint64_t read;
 };
 struct shape {
 	double count, bytes; /* of a tuple those of all parts */
@@ -158,12 +166,14 @@ static struct shape result_of(struct bytes instruction)
 	return read_shape(f.bytes, DEPTH_MOST);
 }
 
-static struct shape operand_of(const struct xla_program *p, const uint64_t ids[LIST_MOST],
-			       size_t at)
+static struct shape operand_of(struct xla_program *p, const uint64_t ids[LIST_MOST], size_t at)
 {
 	uint64_t *number = map_find(&p->by_id, ids[at]);
 
-	return number ? result_of(p->instructions[*number - 1]) : (struct shape){ 0 };
+	if (!number || p->read > READ_MOST)
+		return (struct shape){ 0 };
+	p->read += bytes_left(&p->instructions[*number - 1]);
+	return result_of(p->instructions[*number - 1]);
 }
 
 /* ---- what instructions compute ---- */
@@ -194,7 +204,7 @@ static double pairs_of(struct bytes window, double in, double out)
 
 	for (uint32_t i = SIZE; i < WINDOW_VALUES; i++)
 		v[i] = (double)(int64_t)number_of(window, i);
-	if (!(v[SIZE] * out <= POSITIONS_MOST))
+	if (!(fmax(v[SIZE], 1) * fmax(out, 1) <= POSITIONS_MOST))
 		return v[SIZE] * out;
 	double base = fmax(v[BASE_DILATION], 1), last = (in - 1) * base;
 	for (double k = 0; k < v[SIZE]; k++)
