@@ -132,7 +132,7 @@ static void add_phase(struct blocks *b, const struct figure *f)
 static void add_rule(struct blocks *b, const struct figure *f)
 {
 	explain_line(b, "looks for", f->rule->help);
-	explain_line(b, "advice", f->rule->advice);
+	explain_line(b, "in general", f->rule->advice);
 	explain_line(b, "rests on", f->rule->figures);
 	explain_line(
 		b, "saving",

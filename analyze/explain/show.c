@@ -155,6 +155,7 @@ static void add_finding(struct blocks *b, unsigned width, const struct figure *f
 		explain_line(b, "evidence", row[table_column(from, "evidence")].text);
 		if (row[table_column(from, "where")].text[0])
 			explain_line(b, "where", row[table_column(from, "where")].text);
+		explain_line(b, "try", row[table_column(from, "advice")].text);
 		return;
 	}
 	add_note(b, ROLE_NOTE, "does not apply to this input");

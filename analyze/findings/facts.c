@@ -190,6 +190,11 @@ static bool is_known_phase(const char *name)
 	return false;
 }
 
+bool cause_is_own(const char *cause)
+{
+	return !strncmp(cause, "host:", 5) && !is_known_phase(cause + 5);
+}
+
 double facts_own(const struct facts *f, const char **longest)
 {
 	double sum = 0, most = 0;

@@ -134,20 +134,32 @@ double facts_issued(const struct facts *f, const char *cause)
 
 #define LONG_OPERATOR_NS 1e6 /* no operator takes so long to launch its work */
 
-/* The GPU waits for one operator: launches are not what takes long. */
-static void tell_host_work(const struct facts *f, double of_ns, struct finding *out)
+/* The GPU waits for one operator: launches are not what takes long.  What a library computes on the
+ * GPU takes so long on the host only where that loads code or searches for an algorithm. */
+static void tell_host_work(const struct facts *f, double of_ns, const char *own,
+			   struct finding *out)
 {
-	struct facts_owner o = facts_owner(f, "host:forward");
+	struct facts_owner o = facts_owner(f, "host:forward"), other;
 	size_t len = strlen(out->evidence);
-	char a[SPAN_TEXT], name[CUT_TEXT];
+	char a[SPAN_TEXT], name[CUT_TEXT], cause[FINDING_TEXT];
 
+	snprintf(cause, sizeof(cause), "host:%s", own);
+	other = facts_owner(f, cause);
+	o = other.ns > o.ns ? other : o;
 	if (!strstr(o.range, "::") || o.ns < of_ns / 2 || o.ns < LONG_OPERATOR_NS * o.count)
 		return;
+	const char *category = operator_category(o.range);
+	bool is_library = !strcmp(category, "convolution") || !strcmp(category, "gemm");
+
 	snprintf(out->evidence + len, FINDING_TEXT - len,
 		 " Most of it is CPU work of %s, which takes %s per call.",
 		 cut_text(name, o.range, 40), span_text(a, o.ns / o.count));
-	out->advice = "move that operator's CPU work to the GPU (device=) or to the loader's "
-		      "workers; then use CUDA graphs, torch.compile or a larger batch";
+	out->advice = is_library ? "warm up before the window, or record later steps: such an "
+				   "operator loads code or searches for an algorithm; keep shapes "
+				   "fixed"
+				 : "move that operator's CPU work to the GPU (device=) or to the "
+				   "loader's workers; then use CUDA graphs, torch.compile or a "
+				   "larger batch";
 }
 
 static bool launch_bound(const struct facts *f, struct finding *out)
@@ -198,7 +210,7 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 		out->advice = "use CUDA graphs (mode='reduce-overhead'), fewer graph breaks or a "
 			      "larger batch";
 	else
-		tell_host_work(f, all, out);
+		tell_host_work(f, all, range, out);
 	return rule_saves(out, all);
 }
 

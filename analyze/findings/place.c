@@ -291,6 +291,11 @@ static bool is_cause(const struct rule *rule, const union value *row)
 	if (!strcmp(what, IDLE_PREFIX "launch") &&
 	    (row[PLACE_SHORT].u64 == 1) != !strcmp(rule->name, "long_launches"))
 		return false;
+	/* launches in annotations of the user's are that rule's */
+	if (!strcmp(rule->name, "launch_bound") &&
+	    !strncmp(what, IDLE_PREFIX, strlen(IDLE_PREFIX)) &&
+	    cause_is_own(what + strlen(IDLE_PREFIX)))
+		return true;
 	for (const char *at = strstr(figures, what); at; at = strstr(at + 1, what))
 		if (!at[len] || at[len] == ' ')
 			return !strncmp(what, IDLE_PREFIX, sizeof(IDLE_PREFIX) - 1);

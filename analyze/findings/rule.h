@@ -16,9 +16,10 @@
 #include "analyze/engine/report.h"
 #include "convert/name/name.h"
 
-#define OPERATORS_PREFIX "operators." /* before the category of operators of a job without a GPU   \
-				       */
-#define BATCHED_WORK "batched"        /* beside those: a row of what aten::bmm launched of them */
+#define OPERATORS_PREFIX                                                                           \
+	"operators."           /* before the category of operators of a job without a GPU          \
+				*/
+#define BATCHED_WORK "batched" /* beside those: a row of what aten::bmm launched of them */
 
 /* What a run is bound by; its first finding belongs to the family of the verdict.  NONE: time that
  * no change would save. */
@@ -114,6 +115,7 @@ struct amount facts_wait(const struct facts *f, struct gap_query which);
 double facts_issued(const struct facts *f, const char *cause);
 /* The same for host:NAME where NAME is an annotation of the user's; *longest is the longest. */
 double facts_own(const struct facts *f, const char **longest);
+bool cause_is_own(const char *cause); /* host:NAME of such an annotation */
 /* Time per step in which collectives of the host are open and no operator is, in ns; *all_ns: in
  * which they are open.  It is that of the rank with least, for which the others wait.  0: none. */
 double facts_host_comm(const struct facts *f, double *all_ns);

@@ -108,6 +108,8 @@ def check_scene(checks, name, scene, got, is_whole=True):
                        for other in rows[1:]), f"{name} is the first",
                    str([(one["rule"], one["saving_ns_per_step"]) for one in rows]))
     check_words(checks, name, row, scene)
+    checks.say("ranges such as ## embed" not in row["evidence"] or " in ## embed ##" in row["where"],
+               f"{name}: the place of what it says", row["where"])
 
 
 def check_all(checks, binary, folder, only):

@@ -329,8 +329,16 @@ def scenes():
         "data_wait without a loader": Scene(
             "data_wait", host, waits("dataloader"), verdict="INPUT", advice="in DataLoader workers",
             unsaid=("num_workers of 4",), **late),
-        "launch_bound": Scene("launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
+        "launch_bound": Scene("launch_bound", bound, waits(op="aten::mul"), verdict="HOST",
                               advice="CUDA graphs", evidence="4.0 ms in forward", **late),
+        "launch_bound by a library": Scene(
+            "launch_bound", bound, waits(op="aten::mm"), verdict="HOST", advice="warm up",
+            evidence="CPU work of aten::mm, which takes 4.0 ms per call", unsaid=("CUDA graphs",), **late),
+        "launch_bound by a library in a range of its own": Scene(
+            "launch_bound", bound, lambda run, at: (
+                run.host("## embed ##", at + 4000, at + 8000 - LATE),
+                run.op("aten::cudnn_convolution", at + 4001, at + 8000 - LATE)), verdict="HOST",
+            advice="warm up", evidence="CPU work of aten::cudnn_convolution", unsaid=("CUDA graphs",), **late),
         "launch_bound beside graphs": Scene(
             "launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
             advice="more of a step into one graph", setup=uses("cudaGraphLaunch"),
