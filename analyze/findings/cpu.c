@@ -170,7 +170,7 @@ static bool operators(const struct facts *f, struct finding *out)
 		len += (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, ", %s %s",
 					cut_text(name, second, 60), span_text(c, second_ns));
 	snprintf(out->evidence + len, FINDING_TEXT - len, ".");
-	rule_brief(out, "%s in %s", a, cut_text(name, first, 24));
+	rule_brief(out, "%s in %s", a, cut_text(name, first, 27));
 	snprintf(out->operators, OPERATORS_TEXT, OPERATORS_PREFIX "%s", category);
 	out->advice = kinds[kind].advice;
 	/* what makes operators faster usually makes them so one and a half times */
