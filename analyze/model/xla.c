@@ -42,7 +42,7 @@ enum {
 	POSITIONS_MOST = 1 << 20,
 	DEPTH_MOST = 32,
 	PER_ELEMENT = 3,
-	READ_MOST = 1 << 29
+	WORK_MOST = 1 << 29
 };
 
 struct computation {
@@ -58,8 +58,9 @@ struct xla_program {
 	/* numbers of instructions and computations, + 1; by_name: by hash */
 	struct map by_id, by_name, by_computation;
 	int depth; /* of computations that are being summed up */
-	/* bytes of operands read so far: a hostile program names a large one again and again */
-	uint64_t read;
+	/* Bytes of operands read and places of windows counted so far: a hostile program names a
+	 * large operand again and again, and has many large windows. */
+	uint64_t work;
 };
 struct shape {
 	double count, bytes; /* of a tuple those of all parts */
@@ -170,9 +171,9 @@ static struct shape operand_of(struct xla_program *p, const uint64_t ids[LIST_MO
 {
 	uint64_t *number = map_find(&p->by_id, ids[at]);
 
-	if (!number || p->read > READ_MOST)
+	if (!number || p->work > WORK_MOST)
 		return (struct shape){ 0 };
-	p->read += bytes_left(&p->instructions[*number - 1]);
+	p->work += bytes_left(&p->instructions[*number - 1]);
 	return result_of(p->instructions[*number - 1]);
 }
 
@@ -198,14 +199,16 @@ static double product_flops(struct bytes instruction, const struct shape *a,
 
 /* How many pairs of a place of the result and one of the window lie in the input along one
  * dimension, not in its padding. */
-static double pairs_of(struct bytes window, double in, double out)
+static double pairs_of(struct xla_program *p, struct bytes window, double in, double out)
 {
 	double v[WINDOW_VALUES] = { 0 }, inside = 0;
 
 	for (uint32_t i = SIZE; i < WINDOW_VALUES; i++)
 		v[i] = (double)(int64_t)number_of(window, i);
-	if (!(fmax(v[SIZE], 1) * fmax(out, 1) <= POSITIONS_MOST))
+	double pairs = fmax(v[SIZE], 1) * fmax(out, 1);
+	if (!(pairs <= POSITIONS_MOST) || p->work > WORK_MOST)
 		return v[SIZE] * out;
+	p->work += (uint64_t)pairs;
 	double base = fmax(v[BASE_DILATION], 1), last = (in - 1) * base;
 	for (double k = 0; k < v[SIZE]; k++)
 		for (double o = 0; o < out; o++) {
@@ -217,8 +220,9 @@ static double pairs_of(struct bytes window, double in, double out)
 	return inside;
 }
 
-static double convolution_flops(struct bytes instruction, const struct shape *in,
-				const struct shape *kernel, const struct shape *out)
+static double convolution_flops(struct xla_program *p, struct bytes instruction,
+				const struct shape *in, const struct shape *kernel,
+				const struct shape *out)
 {
 	struct pb_field f, window;
 	uint64_t in_dims[LIST_MOST], out_dims[LIST_MOST],
@@ -235,7 +239,7 @@ static double convolution_flops(struct bytes instruction, const struct shape *in
 	find(instruction, INSTRUCTION_WINDOW, &f);
 	for (size_t i = 0; i < n && pb_next(&f.bytes, &window);)
 		if (window.number == WINDOW_DIMENSIONS) {
-			flops *= pairs_of(window.bytes, dim_of(in, in_dims[i]),
+			flops *= pairs_of(p, window.bytes, dim_of(in, in_dims[i]),
 					  dim_of(out, out_dims[i]));
 			i++;
 		}
@@ -338,7 +342,7 @@ static double flops_of(struct xla_program *p, struct bytes instruction, enum num
 	if (is_dot)
 		return product_flops(instruction, &a, &out);
 	if (is_conv)
-		return convolution_flops(instruction, &a, &b, &out);
+		return convolution_flops(p, instruction, &a, &b, &out);
 	if (is_call) { /* M·K, K·N and M·N for each matrix of a batch give M·N·K */
 		double batch = out.rank > 2 ? out.dims[0] : 1;
 
