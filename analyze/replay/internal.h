@@ -25,6 +25,8 @@ enum {
 	/* From a launch to its work, and between works: a trace may begin with longer ones. */
 	LATENCY_MOST_NS = 100000,
 	GAP_MOST_NS = 20000,
+	/* Assumed between queued works until the trace has shown some. */
+	GAP_USUAL_NS = 1500,
 };
 
 enum move_type {
@@ -117,8 +119,9 @@ struct replay {
 	struct map by_correlation; /* to places in `launched` */
 
 	uint64_t shortest_launch_ns, shortest_gap_ns; /* launch to work, work to work on a stream */
-	uint64_t works;                               /* that calls launched */
-	struct spent *spent_by;                       /* by kind, since the last mark */
-	uint32_t *spent;                              /* the kinds of which that is not 0 */
+	bool has_gap;           /* shortest_gap_ns was seen between queued works */
+	uint64_t works;         /* that calls launched */
+	struct spent *spent_by; /* by kind, since the last mark */
+	uint32_t *spent;        /* the kinds of which that is not 0 */
 	size_t spent_by_cap, spent_count, spent_cap;
 };

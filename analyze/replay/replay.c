@@ -14,7 +14,7 @@ enum status replay_open(struct replay **out, struct error *err)
 		return fail_memory(err);
 	r->slot_count = 1;
 	r->shortest_launch_ns = LATENCY_MOST_NS;
-	r->shortest_gap_ns = GAP_MOST_NS;
+	r->shortest_gap_ns = GAP_USUAL_NS;
 	r->launched = calloc(CALLS, sizeof(*r->launched));
 	return r->launched ? ST_OK : fail_memory(err);
 }
@@ -514,7 +514,14 @@ static enum status work_waits(struct replay *r, const struct replay_work *w,
 		TRY(depend(r, d, &l->begin, r->shortest_launch_ns, false, err));
 	}
 	if (before && before->end.ns <= w->begin_ns) {
-		shorten(&r->shortest_gap_ns, w->begin_ns - before->end.ns);
+		uint64_t gap_ns = w->begin_ns - before->end.ns;
+		bool was_queued = l && l->begin.ns + r->shortest_launch_ns <= before->end.ns;
+
+		if (was_queued && gap_ns <= GAP_MOST_NS && !r->has_gap) {
+			r->has_gap = true;
+			r->shortest_gap_ns = gap_ns;
+		}
+		shorten(&r->shortest_gap_ns, gap_ns);
 		TRY(depend(r, d, &before->end, r->shortest_gap_ns, false, err));
 	}
 	if (l && l->has_work && l->work_end.ns <= w->begin_ns) /* of the same graph launch */

@@ -854,7 +854,7 @@ row("graphs-by-graph", graph_level, "--graphs 4", builds=BUILDS, TACHO_GRAPHS="g
 row("graphs-auto", node_level, "--graphs 4")
 row("graphs-auto-after-losses", lambda r: (r.holds("nodes, then graphs", r.count(KERNEL, "^graph_a$") and r.count(GRAPH)),
                                         told("cupti_graphs", "graph")(r)),
-    "--steps 100 --graphs 2 --step_us 2000", "schedule:wait=10,active=10,repeat=2", preload=True, **fake(drop_every=10))
+    "--steps 100 --graphs 2 --step_us 2000 --flush 4", "schedule:wait=10,active=10,repeat=2", preload=True, **fake(drop_every=10))
 row("graphs-in-conflict", node_level, "--graphs 4", TACHO_GRAPHS="graph", **fake(graph_conflict=1))
 row("long-names", words="--name_bytes 4000 --names 100 --steps 20")
 row("mangled-names", demangled, "--nccl 1 --steps 20")
@@ -1006,7 +1006,7 @@ row("finalize", finalized, "--steps 100 --step_us 3000", "schedule:wait=10,activ
 row("finalize-auto", finalized, "--steps 100 --step_us 3000", "schedule:wait=10,active=10", preload=True, TACHO_FINALIZE="auto")
 row("finalize-auto-with-graphs", not_finalized, "--steps 100 --step_us 3000 --graphs 2", "schedule:wait=10,active=10", preload=True,
     TACHO_FINALIZE="auto")
-row("finalize-auto-with-graphs-by-calls", not_finalized, "--steps 100 --step_us 3000 --graphs 2", "schedule:wait=10,active=10",
+row("finalize-auto-with-graphs-by-calls", not_finalized, "--steps 100 --step_us 3000 --graphs 2 --flush 4", "schedule:wait=10,active=10",
     preload=True, TACHO_FINALIZE="auto", TACHO_KINDS="api")
 row("finalize-not-here", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, builds=("12",), TACHO_FINALIZE="auto")
 row("no-finalize", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, **fake(finalize_crashes=1))

@@ -193,11 +193,12 @@ def main():
     args = parser.parse_args()
     tool = os.path.join(args.bin, "tacho-convert")
     traces = os.environ.get("TACHO_TRACES", "../shared/traces")
-    if not os.path.isdir(traces):
-        print("detail: skipped, no sample traces")
-        return 0
-    sources = [os.path.join(traces, "kineto", name) for name in args.files or FILES]
-    sources.append(sources[0] + ".log")
+    sources = []
+    if os.path.isdir(traces):
+        sources = [os.path.join(traces, "kineto", name) for name in args.files or FILES]
+        sources.append(sources[0] + ".log")
+    else:
+        print("detail: no sample traces, generated ones alone")
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ProcessPoolExecutor() as workers:
         subprocess.run([os.path.join(args.bin, "samples", "generate"), "--kineto", "--out", folder, "--events",
                         str(GENERATED)], check=True, stdout=subprocess.DEVNULL)
