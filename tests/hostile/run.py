@@ -160,6 +160,10 @@ def act(process, done):
 def wrapped(command, done):
     if done[0] == "timeout":
         return ["timeout", str(done[1])] + command
+    if done[0] == "timeout-once":
+        # without --foreground timeout signals the program and then its group; two signals so near each
+        # other may be one, alone as well as recorded
+        return ["timeout", "--foreground", str(done[1])] + command
     if done[0] == "timeout-kill":
         return ["timeout", "-s", "KILL", str(done[1])] + command
     if done[0] == "first":
