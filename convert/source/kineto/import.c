@@ -46,6 +46,7 @@ void kineto_import_release(struct kineto_import *k)
 	kineto_args_release(&k->args);
 	kineto_head_release(&k->head);
 	json_templates_release(&k->fast.templates);
+	free(k->steps.items);
 }
 
 static enum status lose(struct kineto_import *k, enum loss why)

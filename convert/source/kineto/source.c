@@ -131,7 +131,6 @@ static enum status kineto_read(struct spool_source *s, struct input *in, const s
 	kineto_steps_resolve(&k.steps);
 	if (status == ST_OK && k.steps.count)
 		status = steps_own(s, &k.steps, err);
-	free(k.steps.items);
 	kineto_import_release(&k);
 	return status;
 }
