@@ -14,6 +14,7 @@ over, dropped, and what the collector did that it must not), the log.  They have
 import argparse
 import collections
 import csv
+import glob
 import io
 import concurrent.futures
 import json
@@ -550,7 +551,12 @@ def died(number, kernels=1000):
 
 def kill_writer(process):
     """The process that reads for this program is killed, in the middle between two of its flushes."""
-    time.sleep(1.6)
+    with open("/proc/%d/environ" % process.pid, "rb") as f:
+        folder = dict(line.split(b"=", 1) for line in f.read().split(b"\0") if b"=" in line)[b"TACHO_OUT"]
+    stored = os.path.join(os.fsdecode(folder), "*.tacho")
+    while process.poll() is None and not any(os.path.getsize(path) > 10000 for path in glob.glob(stored)):
+        time.sleep(0.02)
+    time.sleep(0.5)
     found = subprocess.run(["pgrep", "-f", "--", "--record-for %d$" % process.pid], capture_output=True, text=True).stdout
     for recorder in found.split():
         children = subprocess.run(["pgrep", "-P", recorder], capture_output=True, text=True).stdout.split()
@@ -1021,7 +1027,7 @@ row("kill-before-a-flush", died(signal.SIGKILL, 0), "--steps 20 --kill 9", prelo
 row("segv", died(signal.SIGSEGV), "--steps 1600 --step_us 1000 --kill 11", preload=True,
     ASAN_OPTIONS="handle_segv=0", TSAN_OPTIONS="handle_segv=0")
 row("term", died(signal.SIGTERM), "--steps 1600 --step_us 1000 --kill 15", preload=True)
-row("writer-killed", writer_was_killed, "--steps 400 --step_us 8000", preload=True, during=kill_writer, TACHO_SAMPLE="none")
+row("writer-killed", writer_was_killed, "--steps 800 --step_us 8000", preload=True, during=kill_writer, TACHO_SAMPLE="none")
 # longer than an exit waits for the recorder; up to three of them follow on each other
 row("exit-within-cupti", nothing_within, "--steps 20", preload=True, **fake(flush_us=2500000))
 row("exit-within-a-flush", nothing_within, "--steps 20 --after_ms 1200", preload=True, **fake(flush_us=2500000))
