@@ -210,8 +210,9 @@ static double pairs_of(struct xla_program *p, struct bytes window, double in, do
 		return v[SIZE] * out;
 	p->work += (uint64_t)pairs;
 	double base = fmax(v[BASE_DILATION], 1), last = (in - 1) * base;
-	for (double k = 0; k < v[SIZE]; k++)
-		for (double o = 0; o < out; o++) {
+	int size = (int)fmax(v[SIZE], 0), places = (int)out;
+	for (int k = 0; k < size; k++)
+		for (int o = 0; o < places; o++) {
 			double at =
 				o * v[STRIDE] - v[PADDING_LOW] + k * fmax(v[WINDOW_DILATION], 1);
 

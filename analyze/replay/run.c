@@ -200,7 +200,8 @@ enum status replay_run_go(struct replay_run *x, struct error *err)
 	TRY(vec_reserve(&x->mark_at, &x->mark_at_cap, (r->mark_count + 1) * x->states, err));
 	TRY(vec_reserve(&x->mark_changed, &x->mark_changed_cap, (r->mark_count + 1) * x->states,
 			err));
-	for (const struct move *m = r->moves; m < r->moves + r->move_count; m++) {
+	for (size_t n = 0; n < r->move_count; n++) {
+		const struct move *m = &r->moves[n];
 		double *from = x->at + m->from * x->states, *to = x->at + m->to * x->states;
 
 		if (m->type >= MOVE_OWN && m->type <= MOVE_WAITS &&
