@@ -6,6 +6,7 @@
 """
 import os
 import re
+import statistics
 import sys
 
 sys.dont_write_bytecode = True
@@ -129,17 +130,19 @@ for name, times in trainer.profiler.recorded_durations.items():
         self.assertEqual(rows[0], ["Action", "Mean duration (s)", "Num calls", "Total time (s)",
                                    "Percentage %"])
         self.assertEqual((rows[1][0], rows[1][4]), ("Total", "100"))
-        seen = 0
+        off = []
         for count, seconds, name in re.findall(r"(?m)^action (\d+) (\S+) (.*)$", done.out):
             if name.startswith("[Callback]") or float(seconds) < 0.005:
                 continue
             row, = [row for row in rows[2:] if row[0] == name or  # the end of a long one
                     row[0].startswith("…") and name.endswith(row[0][1:])]
             self.assertEqual(row[2], count, name)
-            self.assertLessEqual(abs(float(row[3]) - float(seconds)), 0.1 * float(seconds) + 1e-3)
+            off.append(abs(float(row[3]) / float(seconds) - 1))
             self.assertAlmostEqual(float(row[4]), 100 * float(row[3]) / float(rows[1][3]), 1)
-            seen += 1
-        self.assertGreater(seen, 4)
+        self.assertGreater(len(off), 4)
+        # Lightning's profiler reads its clock beside ours: what runs in between, on a busy machine for
+        # milliseconds, is in one of the two, but not for most names
+        self.assertLessEqual(statistics.median(off), 0.1, off)
         for end in ("run_training_epoch", "train_dataloader_next", "optimizer_step"):
             self.assertTrue([row for row in rows if row[0].endswith(end)], end)
 
