@@ -22,8 +22,8 @@ enum status kineto_steps_note(struct kineto_steps *s, const struct json *name,
 
 	if (e->kind != KIND_RANGE || name->len < sizeof(mark))
 		return ST_OK;
-	if (e->subkind == RANGE_PYTHON)
-		s->has_function |=
+	if (e->subkind == RANGE_PYTHON && !s->has_function)
+		s->has_function =
 			memmem(name->text, name->len, file, sizeof(file) - 1) &&
 			!memcmp(name->text + name->len - (sizeof(end) - 1), end, sizeof(end) - 1);
 	if (e->subkind != RANGE_ANNOTATION || memcmp(name->text, mark, sizeof(mark) - 1) != 0)
