@@ -549,11 +549,9 @@ def died(number, kernels=1000):
     return check
 
 
-def kill_writer(process):
+def kill_writer(process, folder):
     """The process that reads for this program is killed, in the middle between two of its flushes."""
-    with open("/proc/%d/environ" % process.pid, "rb") as f:
-        folder = dict(line.split(b"=", 1) for line in f.read().split(b"\0") if b"=" in line)[b"TACHO_OUT"]
-    stored = os.path.join(os.fsdecode(folder), "*.tacho")
+    stored = os.path.join(folder, "log", "*.tacho")
     while process.poll() is None and not any(os.path.getsize(path) > 10000 for path in glob.glob(stored)):
         time.sleep(0.02)
     time.sleep(0.5)
@@ -1146,7 +1144,7 @@ def run(row, build, folder):
                                env=environment(row, build, folder))
     try:
         if row["during"]:
-            row["during"](process)
+            row["during"](process, folder)
         out, err = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         process.kill()
