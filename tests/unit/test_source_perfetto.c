@@ -258,7 +258,7 @@ static void check_slices(const struct made *m)
 	e = find(m, "inner");
 	check_times(e, 4000, 6000);
 	CHECK_U64(trace_attr_number(m->trace, e->schema, "late"), 3);
-	CHECK(e->kind == KIND_RANGE && e->subkind == RANGE_OTHER);
+	CHECK(e->kind == KIND_RANGE && e->subkind == RANGE_ANNOTATION);
 	e = find(m, "mark");
 	CHECK(e->kind == KIND_MARK && e->subkind == MARK_FLOW_END && e->number == 1);
 	check_times(find(m, "outer"), 1200, 1400);

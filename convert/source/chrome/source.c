@@ -106,6 +106,8 @@ static enum status take_members(struct chrome_import *j, enum phase_type as, str
 	return kineto_args_put_others(&j->args, e, err);
 }
 
+/* Of a category that no known tool writes it is a range that somebody named, so it has its place in
+ * phases and paths. */
 uint8_t chrome_range_class(const struct json *cat)
 {
 	static const struct {
@@ -122,7 +124,7 @@ uint8_t chrome_range_class(const struct json *cat)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (kineto_is(cat, rows[i].cat))
 			return rows[i].class;
-	return RANGE_OTHER;
+	return RANGE_ANNOTATION;
 }
 
 static enum status put_pair(struct chrome_import *j, struct event *e, enum phase_type as,
