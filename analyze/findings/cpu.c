@@ -318,15 +318,29 @@ double facts_host_comm(const struct facts *f, double *all_ns)
 	return exposed == INFINITY ? 0 : exposed;
 }
 
+void facts_tell_host_comm(const struct facts *f, char out[FINDING_TEXT])
+{
+	double all = 0, exposed = facts_host_comm(f, &all);
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+	bool is_whole = !strcmp(span_text(a, all), span_text(b, exposed));
+
+	snprintf(out, FINDING_TEXT, "Host collectives take %s%s; no operator overlaps %s%s.", a,
+		 f->has_steps ? " of a step" : "", is_whole ? "them" : b,
+		 is_whole ? "" : " of that");
+}
+
 static bool communication(const struct facts *f, struct finding *out)
 {
 	double all = 0, exposed = facts_host_comm(f, &all);
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "Host collectives take %s of a step; no operator overlaps %s of that.",
-		 span_text(a, all), span_text(b, exposed));
-	rule_brief(out, "%s of %s exposed", b, a);
+	span_text(a, all);
+	span_text(b, exposed);
+	facts_tell_host_comm(f, out->evidence);
+	if (strcmp(a, b) != 0)
+		rule_brief(out, "%s of %s exposed", b, a);
+	else
+		rule_brief(out, "%s, all exposed", a);
 	return rule_saves(out, exposed);
 }
 

@@ -335,14 +335,16 @@ static enum status put_no_gpu(const struct facts *f, struct table *t, struct err
 		snprintf(sentence, sizeof(sentence),
 			 "The file has %s launch%s but no GPU events: the GPU was not recorded.",
 			 count_text(count, launches), launches == 1 ? "" : "es");
+	else if (tables_sum(f->tables, "trust", "gpu_events"))
+		snprintf(sentence, sizeof(sentence),
+			 "The filters leave no GPU event: host phases only.");
 	else if (!tell_other_input(f, sentence))
 		snprintf(sentence, sizeof(sentence),
 			 "This file has no GPU events: host phases only.");
 	/* of such a job, what bounds it most often */
 	double all = 0, exposed = facts_host_comm(f, &all);
-	char more[FINDING_TEXT], a[SPAN_TEXT], b[SPAN_TEXT];
-	snprintf(more, sizeof(more), "Host collectives take %s%s; no operator overlaps %s of that.",
-		 span_text(a, all), f->has_steps ? " of a step" : "", span_text(b, exposed));
+	char more[FINDING_TEXT];
+	facts_tell_host_comm(f, more);
 	return put(t, "NO GPU", 0, NAN, sentence,
 		   f->step_ns > 0 && exposed >= MORE_SHARE * f->step_ns ? more : NULL, NULL, err);
 }

@@ -20,6 +20,8 @@ WIDTHS = [390, 720, 1280]
 MEASURE = """
 function wrong(frame, width) {
 	const d = frame.contentDocument, found = [];
+	if (!d.querySelector("main h1"))
+		found.push("no page");
 	if (d.documentElement.scrollWidth > width)
 		found.push("is " + d.documentElement.scrollWidth + " pixels wide");
 	for (const e of d.querySelectorAll("main *")) {
@@ -122,7 +124,7 @@ def main():
                 inputs.append([where])
             write_memory(os.path.join(scratch, "memory.json"))
             inputs.append([os.path.join(scratch, "memory.json")])
-            inputs.append([os.path.join(scratch, "1"), "--kinds", "cpu_op,annotation,user"])
+            inputs.append([os.path.join(scratch, "1"), "--kinds", "range"])
             inputs.append(["--diff", os.path.join(scratch, "12/r0.tacho"), os.path.join(scratch, "12/r1.tacho")])
         for args in inputs:
             done = subprocess.run([tool, "-q", "-f", "html"] + args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)

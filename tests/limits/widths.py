@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages in terminals of five widths: no line is longer than asked, no figure is cut.
+"""Pages in terminals of five widths: no line is longer than asked, no figure is cut.  Nothing is written as 0.0, also for
+a browser; pages of jobs without a GPU do not speak of one.
 
 usage: widths.py --bin BUILD [TRACE...]
 
@@ -17,6 +18,9 @@ import unicodedata
 WIDTHS = [200, 140, 100, 80, 60]
 FIGURE = re.compile(r"(?<=  )[0-9][0-9,]*\.[0-9]+(?=  |$)", re.M)
 GLUED = re.compile(r"^ +(where|wher(?!e)|try)[^ ]")  # the label of a place or a remedy, at its words
+NOTHING = re.compile(r"(?<![0-9.,])0\.0+(?![0-9])")  # a dash where there is nothing, <0.1 where there is little
+NO_GPU = re.compile(r"no GPU|NO GPU")
+WITHOUT = "-without-gpu"  # the same job
 CUT = re.compile(r"  [0-9][0-9,.]*…( |$)")
 
 
@@ -29,6 +33,22 @@ def page(tool, args, width):
     env = dict(os.environ, COLUMNS=str(width), LC_ALL="C.UTF-8", NO_COLOR="1")
     done = subprocess.run([tool, "-q"] + args, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     return done.stdout.decode()
+
+
+def other_pages(tool, args):
+    """For a browser as its reader sees it, and for Markdown."""
+    browser = re.sub(r"<style>.*?</style>|<[^>]*>", " ", page(tool, args + ["-f", "html"], 100), flags=re.S)
+    return {"html": browser, "md": page(tool, args + ["-f", "md"], 100)}
+
+
+def check_words(tool, args):
+    pages = dict(other_pages(tool, args), text=page(tool, args, 100))
+    for name, text in pages.items():
+        for line in text.split("\n"):
+            if NOTHING.search(line):
+                yield f"{name}: {NOTHING.search(line)[0]} in: {line[:120]}"
+            if args[0].endswith(WITHOUT) and "GPU" in NO_GPU.sub("", line):
+                yield f"{name}: speaks of a GPU: {line[:120]}"
 
 
 def check(tool, args):
@@ -65,11 +85,15 @@ def main():
                 where = os.path.join(scratch, ranks)
                 subprocess.run([os.path.join(a.bin, "samples/generate"), "--out", where, "--events", "20000",
                                 "--ranks", ranks, "--slow-rank", "0"], check=True, stdout=subprocess.DEVNULL)
-                rows.append([where])
+                subprocess.run([os.path.join(a.bin, "tacho-convert"), "-q", where, "--kinds", "range", "-t", "log", "-o", where + WITHOUT],
+                               check=True)
+                rows += [[where], [where + WITHOUT]]
             rows.append(["--diff", os.path.join(scratch, "3/r0.tacho"), os.path.join(scratch, "3/r1.tacho")])
         for inputs in rows:
             for reports in ([],) if inputs[0] == "--diff" else (["-r", "summary"], ["-r", "all"]):
                 wrong = list(check(tool, inputs + reports))
+                if reports == ["-r", "summary"]:
+                    wrong += check_words(tool, inputs)
                 for line in wrong[:10]:
                     print(f"not ok - {' '.join(inputs + reports)}: {line}")
                 passed += not wrong

@@ -318,19 +318,28 @@ static void draw_findings(struct buf *out, const struct block *b)
 	html_raw(out, "<div class=\"fix\">\n");
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const struct fix *f = &b->findings.rows[i];
+		char share[NUMBER_TEXT];
 
 		html_rawf(out, "<div class=\"rank\">%zu</div><div class=\"saving\">", i + 1);
-		if (f->saving)
+		html_raw(out, "<b>");
+		if (f->saving) {
+			html_text(out, f->sign);
+			html_raw(out, " ");
+			html_text(out, f->saving);
+			html_raw(out, " ");
+		}
+		html_text(out, f->saving ? b->findings.unit : "memory");
+		html_raw(out, "</b>");
+		if (f->saving && f->share > 0) {
+			html_raw(out, "<span>");
+			html_text(out, number_text(share, f->share, 1));
 			html_rawf(out,
-				  f->share > 0 ? "<b>%s %s %s</b><span>%.1f %% of %s</span>"
-						 "<div class=\"track\"><i style=\"width:%.1f%%\">"
-						 "</i></div>"
-					       : "<b>%s %s %s</b><span>alone: the step waits for "
-						 "something else</span>",
-				  f->sign, f->saving, b->findings.unit, f->share, b->findings.of,
-				  f->share);
-		else
-			html_raw(out, "<b>memory</b>");
+				  " %% of %s</span>"
+				  "<div class=\"track\"><i style=\"width:%.1f%%\"></i></div>",
+				  b->findings.of, f->share);
+		} else if (f->saving) {
+			html_raw(out, "<span>alone: the step waits for something else</span>");
+		}
 		html_raw(out, "</div><div class=\"what\">");
 		html_text(out, f->evidence);
 		if (f->where) {

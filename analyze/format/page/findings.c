@@ -72,9 +72,10 @@ static const char *together_text(const struct page *p, const struct time_unit *u
 	double after = view_number(&v, 0, "step_ns");
 	for (size_t i = 0; view_text(&v, 0, "next")[i] && i + 1 < sizeof(next); i++)
 		next[i] = (char)tolower((unsigned char)view_text(&v, 0, "next")[i]);
-	return blocks_text(b, "%s \xe2\x86\x92 %s %s, %.2f x with %s%s%s",
+	return blocks_text(b, "%s \xe2\x86\x92 %s %s%s, %.2f x with %s%s%s",
 			   show_time(b, before, unit), show_time(b, after, unit), unit->name,
-			   after > 0 ? before / after : 0, view_text(&v, 0, "places"),
+			   p->steps > 1 ? " (median step)" : "", after > 0 ? before / after : 0,
+			   view_text(&v, 0, "places"),
 			   !next[0]                     ? ""
 			   : strcmp(next, "unbalanced") ? "; then bound by "
 							: "; then the ranks are ",
@@ -222,6 +223,9 @@ void build_findings(const struct page *p, struct blocks *b)
 		add_cellf(b, r, "%zu", i + 1);
 		bool is_replayed = view_cell(&v, i, "is_replayed").u64 == 1;
 		bool has_saving = saving_ns > 0 || is_replayed;
+		const char *share =
+			saving_ns > 0 ? show_number(b, view_cell(&v, i, "share_of_step").f64, 1)
+				      : "0";
 		add_cell(r, has_saving ? sign_of(&v, i) : NULL)->token = TOKEN_BOLD;
 		add_cell(r, has_saving ? show_saving(b, saving_ns, &unit) : NULL)->token =
 			TOKEN_BOLD;
@@ -232,13 +236,11 @@ void build_findings(const struct page *p, struct blocks *b)
 		bool is_long = strlen(rule->text) + strlen(edits) > EDITS_BESIDE;
 		if (is_replayed)
 			rule->more = blocks_text(
-				b, ", %.1f %% of a step; time seen %s %s%s%s",
-				view_cell(&v, i, "share_of_step").f64,
+				b, ", %s %% of a step; time seen %s %s%s%s", share,
 				show_time(b, view_number(&v, i, "most_ns_per_step"), &unit),
 				unit.name, is_long ? "" : "; --what-if ", is_long ? "" : edits);
 		else if (saving_ns > 0)
-			rule->more = blocks_text(b, ", %.1f %% of %s",
-						 view_cell(&v, i, "share_of_step").f64,
+			rule->more = blocks_text(b, ", %s %% of %s", share,
 						 p->has_steps ? "a step" : "the window");
 		add_sentence(b, ROLE_TEXT, RULE_AT, view_cell(&v, i, "evidence").text);
 		const char *where = view_text(&v, i, "where");

@@ -52,7 +52,7 @@ static const char *over_text(double over_ns, const struct time_unit *unit, struc
 	const char *number = show_time(b, over_ns < 0 ? -over_ns : over_ns, unit);
 	bool is_some = *number >= '0' && *number <= '9';
 
-	return blocks_text(b, "%s%s", !is_some ? "" : over_ns < 0 ? "-" : "+", number);
+	return blocks_text(b, "%s%s", !is_some ? "" : over_ns < 0 ? "\xe2\x88\x92" : "+", number);
 }
 
 /* HTML: the phase and the kind in one cell; a cause such as "host:forward" names its phase. */

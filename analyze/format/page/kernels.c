@@ -205,14 +205,17 @@ void build_kernels(const struct page *p, struct blocks *b)
 	names = show_count(b, k.count);
 	calls = show_count(b, k.sum.calls);
 	add_section(b, "Kernels",
-		    is_text(p) ? blocks_text(b, "%s name%s, %s call%s%s", names, plural(k.count),
-					     calls, plural(k.sum.calls),
-					     l.name < 55    ? ""
-					     : p->has_steps ? "; rows per step"
-							    : "; in the window")
-			       : blocks_text(b, "%s names, %s calls. Calls and time are per %s%s.",
-					     names, calls, step_word(p),
-					     p->ranks.count > 1 ? ", mean of the ranks" : ""));
+		    is_text(p) && p->has_steps && l.name < 55
+			    ? blocks_text(b, "%s name%s; rows per step", names, plural(k.count))
+		    : is_text(p)
+			    ? blocks_text(b, "%s name%s, %s call%s%s", names, plural(k.count),
+					  calls, plural(k.sum.calls),
+					  l.name < 55    ? ""
+					  : p->has_steps ? "; rows per step"
+							 : "; in the window")
+			    : blocks_text(b, "%s names, %s calls. Calls and time are per %s%s.",
+					  names, calls, step_word(p),
+					  p->ranks.count > 1 ? ", mean of the ranks" : ""));
 	const struct block_column columns[] = {
 		{ .md = "kernel", .width = l.name, .class = "name", .is_left = true },
 		{ .title = "calls",

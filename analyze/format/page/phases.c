@@ -169,15 +169,16 @@ static void add_sum(const struct page *p, const struct phase_row *sum, struct bl
 	if (has_place && is_text(p))
 		add_cellf(b, r, "%s = window / %s", window, show_count(b, p->steps));
 	else if (has_place)
-		add_cellf(b, r, "= %s %s, the window / %s", window, unit->name,
-			  show_count(b, p->steps));
+		add_cellf(b, r, "= %s %s: the window / %s step%s", window, unit->name,
+			  show_count(b, p->steps), plural(p->steps));
 }
 
 /* Columns: in a terminal bars are as wide as the line allows. */
 static struct block_table *add_columns(const struct page *p, const struct time_unit *unit,
 				       unsigned bar, struct blocks *b)
 {
-	unsigned shift = 22 - bar + (bar ? 0 : 2), all = IN(MEDIUM_TEXT) | IN(MEDIUM_HTML);
+	unsigned shift = 22 - bar + (bar ? 0 : 2);
+	unsigned all = IN(MEDIUM_TEXT) | IN(MEDIUM_HTML) | IN(MEDIUM_MD);
 	unsigned without_gpu = p->gpus.count ? 0 : all;
 	const struct block_column columns[] = {
 		{ .md = "phase", .width = 15, .class = "label", .is_left = true },

@@ -374,7 +374,7 @@ static void add_spread(const struct spread *s, const char *name, struct block_ro
 		       struct blocks *b)
 {
 	const struct time_unit unit = { 1e6, 2, "ms" };
-	const char *sign = s->apart > 0 ? "+" : s->apart < 0 ? "-" : "";
+	const char *sign = s->apart > 0 ? "+" : s->apart < 0 ? "\xe2\x88\x92" : "";
 
 	add_cell(r, name);
 	add_number(b, r, s->calls, 0);
