@@ -42,13 +42,14 @@ enum {
 	POSITIONS_MOST = 1 << 20,
 	DEPTH_MOST = 32,
 	PER_ELEMENT = 3,
-	WORK_MOST = 1 << 29
+	INSTRUCTIONS_MOST = 1 << 20, /* of a hostile program; of more nothing is known */
+	WORK_LEAST = 1 << 24,
+	WORK_PER_BYTE = 16
 };
 
 struct computation {
-	size_t first, count; /* its instructions */
-	double flops;        /* of one call; NAN: not summed up yet */
-	enum number number;  /* of its first product */
+	double flops;       /* of one call */
+	enum number number; /* of its first product */
 };
 struct xla_program {
 	struct bytes *instructions;
@@ -57,10 +58,10 @@ struct xla_program {
 	size_t computation_count, computation_cap;
 	/* numbers of instructions and computations, + 1; by_name: by hash */
 	struct map by_id, by_name, by_computation;
-	int depth; /* of computations that are being summed up */
-	/* Bytes of operands read and places of windows counted so far: a hostile program names a
-	 * large operand again and again, and has many large windows. */
-	uint64_t work;
+	/* Fields of operands read, bytes of what was asked for and places of windows counted so
+	 * far: a hostile program names a large operand again and again, and has many large
+	 * windows.  Nothing is known of a program that takes more than work_most. */
+	uint64_t work, work_most;
 };
 struct shape {
 	double count, bytes; /* of a tuple those of all parts */
@@ -88,14 +89,16 @@ static uint64_t number_of(struct bytes message, uint32_t number)
 	return find(message, number, &f) ? f.u64 : 0;
 }
 
-static bool text_is(struct bytes message, uint32_t number, const char *text, bool begins)
+static bool begins_with(struct bytes bytes, const char *text)
 {
-	struct pb_field f;
 	size_t len = strlen(text);
 
-	return find(message, number, &f) &&
-	       (begins ? bytes_left(&f.bytes) >= len : bytes_left(&f.bytes) == len) &&
-	       memcmp(f.bytes.at, text, len) == 0;
+	return bytes_left(&bytes) >= len && memcmp(bytes.at, text, len) == 0;
+}
+
+static bool text_is(struct bytes bytes, const char *text)
+{
+	return bytes_left(&bytes) == strlen(text) && begins_with(bytes, text);
 }
 
 /* A list of numbers, packed or not. */
@@ -158,11 +161,11 @@ static struct shape read_shape(struct bytes message, int depth)
 /* What an instruction makes: of a library's call the first part, as the others are its scratch. */
 static struct shape result_of(struct bytes instruction)
 {
-	struct pb_field f, first;
+	struct pb_field f, first, target;
 
 	find(instruction, INSTRUCTION_SHAPE, &f);
-	if (text_is(instruction, INSTRUCTION_TARGET, "__cu", true) &&
-	    find(f.bytes, SHAPE_TUPLE, &first))
+	find(instruction, INSTRUCTION_TARGET, &target);
+	if (begins_with(target.bytes, "__cu") && find(f.bytes, SHAPE_TUPLE, &first))
 		f = first;
 	return read_shape(f.bytes, DEPTH_MOST);
 }
@@ -170,10 +173,12 @@ static struct shape result_of(struct bytes instruction)
 static struct shape operand_of(struct xla_program *p, const uint64_t ids[LIST_MOST], size_t at)
 {
 	uint64_t *number = map_find(&p->by_id, ids[at]);
+	struct pb_field f;
 
-	if (!number || p->work > WORK_MOST)
+	if (!number || p->work > p->work_most)
 		return (struct shape){ 0 };
-	p->work += bytes_left(&p->instructions[*number - 1]);
+	for (struct bytes left = p->instructions[*number - 1]; pb_next(&left, &f);)
+		p->work += f.number == INSTRUCTION_SHAPE ? bytes_left(&f.bytes) : 1;
 	return result_of(p->instructions[*number - 1]);
 }
 
@@ -206,7 +211,7 @@ static double pairs_of(struct xla_program *p, struct bytes window, double in, do
 	for (uint32_t i = SIZE; i < WINDOW_VALUES; i++)
 		v[i] = (double)(int64_t)number_of(window, i);
 	double pairs = fmax(v[SIZE], 1) * fmax(out, 1);
-	if (!(pairs <= POSITIONS_MOST) || p->work > WORK_MOST)
+	if (!(pairs <= POSITIONS_MOST) || p->work > p->work_most)
 		return v[SIZE] * out;
 	p->work += (uint64_t)pairs;
 	double base = fmax(v[BASE_DILATION], 1), last = (in - 1) * base;
@@ -248,7 +253,7 @@ static double convolution_flops(struct xla_program *p, struct bytes instruction,
 }
 
 /* Moving, making and naming values computes nothing; what other programs compute is not known. */
-static bool is_free(struct bytes instruction)
+static bool is_free(struct bytes opcode)
 {
 	static const char *const words[] = {
 		"parameter",
@@ -290,14 +295,12 @@ static bool is_free(struct bytes instruction)
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (text_is(instruction, INSTRUCTION_OPCODE, words[i], false))
+		if (text_is(opcode, words[i]))
 			return true;
 	return false;
 }
 
-static double flops_of(struct xla_program *p, struct bytes instruction, enum number *number);
-
-/* A computation that calls itself, which no program has, counts nothing there. */
+/* XLA writes what is called before its callers, so that no computation calls itself. */
 static double called_flops(struct xla_program *p, struct bytes instruction, enum number *number)
 {
 	uint64_t called[LIST_MOST];
@@ -305,18 +308,8 @@ static double called_flops(struct xla_program *p, struct bytes instruction, enum
 
 	for (size_t i = 0, n = list_of(instruction, INSTRUCTION_CALLED, called); i < n; i++) {
 		uint64_t *at = map_find(&p->by_computation, called[i]);
-		struct computation *c = at ? &p->computations[*at - 1] : NULL;
+		const struct computation *c = at ? &p->computations[*at - 1] : NULL;
 
-		if (c && isnan(c->flops)) {
-			double sum = c->flops = 0;
-
-			for (size_t k = 0; k < c->count && p->depth < DEPTH_MOST; k++) {
-				p->depth++;
-				sum += flops_of(p, p->instructions[c->first + k], &c->number);
-				p->depth--;
-			}
-			c->flops = sum;
-		}
 		flops += c ? c->flops : 0;
 		*number = c && !*number ? c->number : *number;
 	}
@@ -329,16 +322,22 @@ static double flops_of(struct xla_program *p, struct bytes instruction, enum num
 	uint64_t ids[LIST_MOST];
 	size_t operands = list_of(instruction, INSTRUCTION_OPERANDS, ids);
 	struct shape out = result_of(instruction), a = { 0 }, b = { 0 };
-	bool is_dot = text_is(instruction, INSTRUCTION_OPCODE, "dot", false);
-	bool is_call = text_is(instruction, INSTRUCTION_TARGET, "__cublas$", true);
-	bool is_conv = text_is(instruction, INSTRUCTION_OPCODE, "convolution", false) ||
-		       text_is(instruction, INSTRUCTION_TARGET, "__cudnn$conv", true);
+	struct pb_field opcode, target;
 
-	if (operands > 0)
+	find(instruction, INSTRUCTION_OPCODE, &opcode);
+	find(instruction, INSTRUCTION_TARGET, &target);
+	bool is_dot = text_is(opcode.bytes, "dot");
+	bool is_call = begins_with(target.bytes, "__cublas$");
+	bool is_conv =
+		text_is(opcode.bytes, "convolution") || begins_with(target.bytes, "__cudnn$conv");
+
+	bool is_product = is_dot || is_call || is_conv, is_reduce = text_is(opcode.bytes, "reduce");
+
+	if (operands > 0 && (is_product || is_reduce))
 		a = operand_of(p, ids, 0);
-	if (operands > 1)
+	if (operands > 1 && is_product)
 		b = operand_of(p, ids, 1);
-	if (is_dot || is_call || is_conv)
+	if (is_product)
 		*number = *number ? *number : a.number;
 	if (is_dot)
 		return product_flops(instruction, &a, &out);
@@ -349,15 +348,14 @@ static double flops_of(struct xla_program *p, struct bytes instruction, enum num
 
 		return batch > 0 ? 2 * sqrt(a.count * b.count * out.count / batch) : 0;
 	}
-	if (text_is(instruction, INSTRUCTION_OPCODE, "fusion", false) ||
-	    text_is(instruction, INSTRUCTION_OPCODE, "call", false))
+	if (text_is(opcode.bytes, "fusion") || text_is(opcode.bytes, "call"))
 		return called_flops(p, instruction, number);
-	if (text_is(instruction, INSTRUCTION_OPCODE, "reduce", false)) {
+	if (is_reduce) {
 		double each = called_flops(p, instruction, number);
 
 		return operands ? (a.count - out.count / ((double)operands / 2)) * each : 0;
 	}
-	return is_free(instruction) ? 0 : PER_ELEMENT * out.count;
+	return is_free(opcode.bytes) ? 0 : PER_ELEMENT * out.count;
 }
 
 /* ---- the program ---- */
@@ -380,11 +378,11 @@ static uint64_t name_key(struct bytes name)
 
 static enum status put_computation(struct xla_program *p, struct bytes message, struct error *err)
 {
-	struct computation c = { .first = p->count, .flops = NAN };
+	struct computation c = { 0 };
 	uint64_t id = number_of(message, COMPUTATION_ID);
 	struct pb_field f, name;
 
-	while (pb_next(&message, &f)) {
+	while (p->count < INSTRUCTIONS_MOST && pb_next(&message, &f)) {
 		if (f.number != COMPUTATION_INSTRUCTIONS)
 			continue;
 		TRY(vec_reserve(&p->instructions, &p->cap, p->count + 1, err));
@@ -392,8 +390,8 @@ static enum status put_computation(struct xla_program *p, struct bytes message, 
 		TRY(put_number(&p->by_id, number_of(f.bytes, INSTRUCTION_ID), p->count, err));
 		find(f.bytes, INSTRUCTION_NAME, &name);
 		TRY(put_number(&p->by_name, name_key(name.bytes), p->count, err));
+		c.flops += flops_of(p, f.bytes, &c.number);
 	}
-	c.count = p->count - c.first;
 	TRY(vec_reserve(&p->computations, &p->computation_cap, p->computation_count + 1, err));
 	p->computations[p->computation_count++] = c;
 	return put_number(&p->by_computation, id, p->computation_count, err);
@@ -406,6 +404,7 @@ enum status xla_read(const void *bytes, size_t size, struct xla_program **out, s
 	enum status status = ST_OK;
 
 	TRY(vec_new(out, 1, err));
+	(*out)->work_most = WORK_LEAST + (uint64_t)size * WORK_PER_BYTE;
 	find(proto, HLO_MODULE, &module);
 	while (!status && pb_next(&module.bytes, &f))
 		if (f.number == MODULE_COMPUTATIONS)
@@ -428,11 +427,17 @@ void xla_free(struct xla_program *p)
 bool xla_cost(struct xla_program *p, const char *name, struct model_cost *out)
 {
 	uint64_t ids[LIST_MOST], *number = map_find(&p->by_name, hash_text(name, strlen(name)));
+	struct pb_field f;
 
-	if (!number || !text_is(p->instructions[*number - 1], INSTRUCTION_NAME, name, false))
+	if (!number || p->count == INSTRUCTIONS_MOST)
 		return false;
 	struct bytes instruction = p->instructions[*number - 1];
 
+	find(instruction, INSTRUCTION_NAME, &f);
+	if (!text_is(f.bytes, name))
+		return false;
+	find(instruction, INSTRUCTION_OPCODE, &f);
+	p->work += bytes_left(&instruction);
 	*out = (struct model_cost){ .family = "xla", .fewer = 1 };
 	out->flops = flops_of(p, instruction, &out->number);
 	out->bytes = result_of(instruction).bytes;
@@ -440,6 +445,6 @@ bool xla_cost(struct xla_program *p, const char *name, struct model_cost *out)
 		out->bytes += operand_of(p, ids, i).bytes;
 	out->is_matrix = out->number != NUMBER_NONE;
 	/* of a call into a library that is no product nothing is known */
-	return out->flops >= 0 && out->flops <= MODEL_MOST && out->bytes <= MODEL_MOST &&
-	       (out->is_matrix || !text_is(instruction, INSTRUCTION_OPCODE, "custom-call", false));
+	return p->work <= p->work_most && out->flops >= 0 && out->flops <= MODEL_MOST &&
+	       out->bytes <= MODEL_MOST && (out->is_matrix || !text_is(f.bytes, "custom-call"));
 }

@@ -81,6 +81,15 @@ OPTIONS = [  # number of the option's text (fuzz_options.c), the text
     (14, "2026-11-20T12:00:00.123456789Z"), (15, "50ms,steps=10"), (15, "range,step,memory"), (15, "main"),
 ]
 
+# A program of XLA, in the language of packet(): a product within a fusion, a reduction by an addition, a convolution
+# with a window, a call into a library and one that calls itself.
+XLA = """1{3{2{1'p'2'parameter'3{2:11 3:4 3:5}35:1}2{1'dot'2'dot'3{2:11 3:4 3:4}30{1:1}35:2 36:1 36:1}5:1}
+3{2{1'add'2'add'3{2:11}35:3}5:2}3{2{1'self'2'call'3{2:11 3:9}35:4 38:3}5:3}
+3{2{1'q'2'parameter'3{2:16 3:1 3:3 3:7}35:5}2{1'w'2'parameter'3{2:16 3:5 3:3 3:2}35:6}
+2{1'fusion'2'fusion'3{2:11 3:4 3:4}35:7 36:1 38:1}2{1'sum'2'reduce'3{2:11 3:4}35:8 36:1 36:3 38:2}
+2{1'conv'2'convolution'3{2:16 3:1 3:5 3:8}15{1{1:2 2:1 3:1 4:1}}16{7:0 8:1 11:2 3:1 4:0 12:2}35:9 36:5 36:6}
+2{1'gemm'2'custom-call'3{4{2:16 3:4 3:4}4{2:2 3:99}}28'__cublas$gemm'35:10 36:1 36:1}5:4}}"""
+
 SEED_MAX = 16 << 10  # a fuzzer tries more of what is small
 
 
@@ -293,6 +302,7 @@ def main():
     write(out, "rules", "mangled", "\0_ZN2at6native6kernelIJZNS0_1fIfEEvRKT_EUlT_E_EEEvDpOT_PFvA4_iE")
     write(out, "rules", "names", "\0ProfilerStep#12")
     write(out, "config", "config", CONFIG)
+    write(out, "xla", "program", packet(XLA.replace("\n", ""))[0])
     for i, (which, text) in enumerate(OPTIONS):
         write(out, "options", f"{i:02}", bytes([which]) + text.encode())
     for i, word in enumerate(("start", "stop", "save", "status", "sta", "x" * 200)):

@@ -235,3 +235,160 @@ void test_xla_damage(void)
 	}
 	buf_release(&b);
 }
+
+/* ---- programs that no compiler writes ---------------------------------------------------- */
+
+/* Begins a program; hostile_end() says what the instruction of that name costs in it. */
+static size_t hostile_begin(struct buf *b)
+{
+	buf_init(b, 64 << 20);
+	return pb_begin(b, 1);
+}
+
+static bool hostile_end(struct buf *b, size_t module, const char *name, struct model_cost *c)
+{
+	struct error err = { 0 };
+	struct xla_program *p;
+
+	pb_end(b, module);
+	CHECK_OK(buf_status(b, &err), &err);
+	CHECK_OK(xla_read(b->data, b->len, &p, &err), &err);
+	bool is_known = xla_cost(p, name, c);
+
+	xla_free(p);
+	buf_release(b);
+	return is_known;
+}
+
+/* A computation of one instruction, nine values large, that calls another and names operands. */
+static void put_one(struct buf *b, uint64_t id, const char *name, const char *opcode,
+		    uint64_t operand, uint64_t called)
+{
+	size_t computation = pb_begin(b, 3);
+
+	put_simple(b, name, opcode, 1000000 + id, operand, operand, called, F32, SIZES(9));
+	pb_put_u64(b, 5, id);
+	pb_end(b, computation);
+}
+
+/* Of computations that call each other the call back counts nothing, whoever is asked first; a
+ * chain of any length is summed up. */
+void test_xla_calls(void)
+{
+	const uint64_t length = 50000;
+	struct model_cost c;
+	struct buf b;
+
+	for (int i = 0; i < 2; i++) {
+		size_t module = hostile_begin(&b), computation = pb_begin(&b, 3);
+
+		put_simple(&b, "ask.2", "fusion", 1, 0, 0, 2, F32, SIZES(9));
+		put_simple(&b, "add", "add", 2, 0, 0, 0, F32, SIZES(9));
+		pb_put_u64(&b, 5, 1);
+		pb_end(&b, computation);
+		put_one(&b, 2, "ask.1", "call", 0, 1);
+		CHECK(hostile_end(&b, module, i ? "ask.1" : "ask.2", &c));
+		CHECK_U64((uint64_t)c.flops, 27);
+	}
+	size_t module = hostile_begin(&b);
+
+	put_one(&b, 1, "add", "add", 0, 0);
+	for (uint64_t i = 2; i < length; i++)
+		put_one(&b, i, i + 1 < length ? "call" : "last", "call", 0, i - 1);
+	CHECK(hostile_end(&b, module, "last", &c));
+	CHECK_U64((uint64_t)c.flops, 27);
+
+	/* each calls the one before it twice: more than any number holds */
+	module = hostile_begin(&b);
+	put_one(&b, 1, "add", "add", 0, 0);
+	for (uint64_t i = 2; i < length; i++) {
+		size_t computation = pb_begin(&b, 3);
+
+		put_simple(&b, "call", "call", 2 * i, 0, 0, i - 1, F32, SIZES(9));
+		put_simple(&b, "last", "call", 2 * i + 1, 0, 0, i - 1, F32, SIZES(9));
+		pb_put_u64(&b, 5, i);
+		pb_end(&b, computation);
+	}
+	CHECK(!hostile_end(&b, module, "last", &c));
+}
+
+/* Sizes of more than 64 bits, and numbers of operands, computations and dimensions that nothing
+ * has. */
+void test_xla_numbers(void)
+{
+	static const uint64_t far[] = { UINT64_MAX, 1ull << 63, 1ull << 32, 77 };
+	struct model_cost c;
+	struct buf b;
+
+	for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
+		size_t module = hostile_begin(&b), computation = pb_begin(&b, 3), dot;
+
+		put_parameter(&b, 1, F32, SIZES(far[i], far[i], far[i], far[i]));
+		put_simple(&b, "big", "add", 2, 1, 1, 0, F32, SIZES(9));
+		pb_end(&b, computation);
+		/* 77^4 values of 4 bytes, twice, and 9 more */
+		CHECK(hostile_end(&b, module, "big", &c) == (far[i] == 77));
+		CHECK(far[i] != 77 || c.bytes == 8 * 77.0 * 77 * 77 * 77 + 36);
+
+		module = hostile_begin(&b);
+		computation = pb_begin(&b, 3);
+		size_t begin = put_instruction(&b, "dot", "dot", 2, far[i], far[i] - 1, far[i]);
+
+		put_shape(&b, 3, F32, SIZES(9));
+		dot = pb_begin(&b, 30);
+		put_list(&b, 1, SIZES(far[i], 5, 6), 3);
+		pb_end(&b, dot);
+		pb_end(&b, begin);
+		pb_end(&b, computation);
+		CHECK(hostile_end(&b, module, "dot", &c));
+		CHECK_U64((uint64_t)c.flops, 18);
+		CHECK_U64((uint64_t)c.bytes, 36);
+	}
+}
+
+/* Nothing is said of a program that takes too long to read or has too many instructions, and a
+ * shape is read to a limit. */
+void test_xla_limits(void)
+{
+	static const uint8_t field[] = { 4 << 3, 0 };
+	struct model_cost c;
+	struct buf b;
+
+	for (int is_large = 0; is_large < 2; is_large++) {
+		size_t module = hostile_begin(&b), computation = pb_begin(&b, 3);
+		size_t begin = put_instruction(&b, "parameter", "parameter", 1, 0, 0, 0);
+
+		for (int i = 0; i < (is_large ? 100000 : 10); i++)
+			buf_put(&b, field, sizeof(field));
+		put_shape(&b, 3, F32, SIZES(9));
+		pb_end(&b, begin);
+		for (int i = 0; i < 200; i++)
+			put_simple(&b, i ? "other" : "first", i ? "dot" : "add", 3, 1, 1, 0, F32,
+				   SIZES(9));
+		pb_end(&b, computation);
+		CHECK(hostile_end(&b, module, "first", &c) == !is_large);
+	}
+	for (uint64_t count = (1 << 20) - 1; count < (1 << 20) + 1; count++) {
+		size_t module = hostile_begin(&b), computation = pb_begin(&b, 3);
+
+		put_simple(&b, "first", "add", 1, 0, 0, 0, F32, SIZES(9));
+		for (uint64_t i = 1; i < count; i++)
+			pb_end(&b, pb_begin(&b, 2));
+		pb_end(&b, computation);
+		CHECK(hostile_end(&b, module, "first", &c) == (count < 1 << 20));
+	}
+	for (size_t depth = 1; depth < 10000; depth *= 10) {
+		size_t module = hostile_begin(&b), computation = pb_begin(&b, 3), ends[10000];
+		size_t begin = put_instruction(&b, "deep", "add", 1, 0, 0, 0);
+
+		for (size_t i = 0; i < depth; i++)
+			ends[i] = pb_begin(&b, i ? 4 : 3);
+		put_shape(&b, 4, F32, SIZES(9));
+		for (size_t i = depth; i-- > 0;)
+			pb_end(&b, ends[i]);
+		pb_end(&b, begin);
+		pb_end(&b, computation);
+		CHECK(hostile_end(&b, module, "deep", &c));
+		CHECK_U64((uint64_t)c.flops, depth < 32 ? 27 : 0);
+	}
+}
