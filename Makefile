@@ -291,7 +291,7 @@ check-long: all fake
 	$(Q)$(MAKE) --no-print-directory check FULL=1
 	$(Q)python3 tests/oracle/check_what_if.py --bin $(B) --random 500
 	$(Q)python3 tests/fake/libcupti_versions.py --bin $(B)
-	$(Q)$(MAKE) --no-print-directory check-clients FULL=1 CLIENTS="perfetto torch torch-profiler"
+	$(Q)$(MAKE) --no-print-directory check-clients FULL=1 CLIENTS="perfetto torch torch-profiler torch-distributed"
 # On a machine with a GPU only: counts against known launches, and what recording costs.
 check-gpu: all $(B)/tests/dump
 	$(Q)B=$(B) sh tests/gpu/check_gpu.sh

@@ -93,7 +93,7 @@ static bool begins_with(struct bytes bytes, const char *text)
 {
 	size_t len = strlen(text);
 
-	return bytes_left(&bytes) >= len && memcmp(bytes.at, text, len) == 0;
+	return bytes_left(&bytes) >= len && (!len || !memcmp(bytes.at, text, len));
 }
 
 static bool text_is(struct bytes bytes, const char *text)

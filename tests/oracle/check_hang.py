@@ -88,10 +88,12 @@ def make_dump(rank, groups, calls, frames=True):
     """groups: name -> (description, ranks); calls: (group, seq, operation, sizes, type, state, created_ns)."""
     entries = []
     for number, (group, seq, operation, sizes, kind, state, created) in enumerate(calls):
+        gathered = [[len(groups[group][1]), *size] for size in sizes]
         entries.append({
             "record_id": number, "pg_id": int(group), "process_group": (group, groups[group][0]),
             "collective_seq_id": seq, "p2p_seq_id": 0, "op_id": number, "profiling_name": "nccl:" + operation,
-            "time_created_ns": created, "input_sizes": sizes, "input_dtypes": [kind], "output_sizes": sizes,
+            "time_created_ns": created, "input_sizes": sizes, "input_dtypes": [kind],
+            "output_sizes": gathered if operation == "all_gather" else sizes,
             "output_dtypes": [kind], "state": state,
             "time_discovered_started_ns": created + 1000 if state != "scheduled" else None,
             "time_discovered_completed_ns": created + 9000 if state == "completed" else None,
@@ -114,7 +116,7 @@ def write_job(folder, dumps, writer, suffix=""):
 
 # ---- jobs that hang -----------------------------------------------------------------------------
 
-def make_job(seed, how, ranks=8):
+def make_job(seed, how, ranks=8, rings=(40, 1000)):
     """A job in which all ranks do `done` collectives, then hang in the way `how`; and what is true."""
     rng = random.Random(seed)
     groups = {"0": ("default_pg", list(range(ranks)))}
@@ -150,7 +152,7 @@ def make_job(seed, how, ranks=8):
         calls[r].append(row)
         calls[r].append(("0", hangs + 1, "all_gather", [[1]], "Float", "scheduled", at + 500_000 + r))
     rng.shuffle(order := list(range(ranks)))
-    dumps = {r: make_dump(r, groups, calls[r][-rng.choice((40, 1000)):], seed % 2 == 0)
+    dumps = {r: make_dump(r, groups, calls[r][-rng.choice(rings):], seed % 2 == 0)
              for r in order if r not in gone}
     return dumps, truth
 
