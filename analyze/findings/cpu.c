@@ -4,9 +4,11 @@
 
 #include "analyze/report/shared.h"
 #include "convert/stage/collective.h"
+#include "schemas/base/sort.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A smaller share of a step is what any loop has. */
@@ -113,64 +115,62 @@ static const struct {
 	  "(torch.set_num_threads)" },
 };
 
-/* The operator of the category with most time but for those before `least_ns`; NULL: none. */
-static const char *longest(const struct facts *f, const char *category, const char *but, double *ns)
+struct operator_time {
+	const char *name;
+	double ns; /* a step */
+};
+
+/* Sums up the rows of all ranks by name; false: there is none of this category, or no memory. */
+static bool longest_two(const struct facts *f, const char *category, struct operator_time *out)
 {
 	struct table *t = tables_find(f->tables, "host_operators");
-	size_t name = RANK_KEYS, time = t ? table_column(t, "ns") : 0;
-	const char *best = NULL;
+	size_t time = t ? table_column(t, "ns") : 0, count = 0, names = 0;
+	struct operator_time *all = calloc(table_count(t) + 1, sizeof(*all));
+	const union value *row;
 
-	*ns = 0;
-	for (size_t i = 0; i < table_count(t); i++) {
-		const char *one = table_at(t, i)[name].text;
-		double sum = 0;
-
-		if (strcmp(operator_category(one), category) != 0 || (but && !strcmp(one, but)))
-			continue;
-		for (size_t k = 0; k < table_count(t); k++)
-			if (!strcmp(table_at(t, k)[name].text, one))
-				sum += (double)table_at(t, k)[time].u64 / (double)f->steps;
-		if (sum <= *ns)
-			continue;
-		*ns = sum;
-		best = one;
-	}
-	return best;
+	if (!all)
+		return false;
+	for (size_t i = 0; (row = table_at(t, i)); i++)
+		if (!strcmp(operator_category(row[RANK_KEYS].text), category))
+			all[count++] = (struct operator_time){
+				row[RANK_KEYS].text, (double)row[time].u64 / (double)f->steps
+			};
+	SORT_BY(all, count, UP(struct operator_time, name), DOWN(struct operator_time, ns));
+	for (size_t i = 0; i < count; i++)
+		if (names && !strcmp(all[names - 1].name, all[i].name))
+			all[names - 1].ns += all[i].ns;
+		else
+			all[names++] = all[i];
+	SORT_BY(all, names, DOWN(struct operator_time, ns), UP(struct operator_time, name));
+	for (size_t i = 0; i < 2; i++)
+		out[i] = i < names ? all[i] : (struct operator_time){ NULL, 0 };
+	free(all);
+	return names > 0;
 }
 
 static bool operators(const struct facts *f, struct finding *out)
 {
-	struct table *t = tables_find(f->tables, "host_operators");
-	const char *category = NULL, *first, *second;
-	double most = 0, first_ns, second_ns;
+	const char *category = NULL;
+	double most = facts_most_operators(f, &category);
+	struct operator_time by_time[2];
 	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT], name[CUT_TEXT];
 	size_t kind = 0, len;
 
-	for (size_t i = 0; i < table_count(t); i++) {
-		const char *one = operator_category(table_at(t, i)[RANK_KEYS].text);
-		double ns = facts_operators(f, one).ns;
-
-		if (ns <= most || !strcmp(one, "communication"))
-			continue;
-		most = ns;
-		category = one;
-	}
-	if (!category || most < OTHER_LEAST * f->step_ns)
+	if (most < OTHER_LEAST * f->step_ns || !longest_two(f, category, by_time))
 		return false;
-	first = longest(f, category, NULL, &first_ns);
-	second = longest(f, category, first, &second_ns);
 	while (kinds[kind].category && strcmp(kinds[kind].category, category) != 0)
 		kind++;
 	len = (size_t)snprintf(out->evidence, FINDING_TEXT,
 			       "%s take %s of a step, %.0f %% of it, on the CPU: %s %s",
 			       kinds[kind].words, span_text(a, most),
-			       100 * fmin(most / f->step_ns, 1), cut_text(name, first, 60),
-			       span_text(b, first_ns));
-	if (second && second_ns >= 0.1 * most)
+			       100 * fmin(most / f->step_ns, 1), cut_text(name, by_time[0].name, 60),
+			       span_text(b, by_time[0].ns));
+	if (by_time[1].name && by_time[1].ns >= 0.1 * most)
 		len += (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, ", %s %s",
-					cut_text(name, second, 60), span_text(c, second_ns));
+					cut_text(name, by_time[1].name, 60),
+					span_text(c, by_time[1].ns));
 	snprintf(out->evidence + len, FINDING_TEXT - len, ".");
-	rule_brief(out, "%s in %s", a, cut_text(name, first, 27));
+	rule_brief(out, "%s in %s", a, cut_text(name, by_time[0].name, 27));
 	snprintf(out->operators, OPERATORS_TEXT, OPERATORS_PREFIX "%s", category);
 	out->advice = kinds[kind].advice;
 	/* what makes operators faster usually makes them so one and a half times */

@@ -265,6 +265,36 @@ struct amount facts_operators(const struct facts *f, const char *category)
 	return sum;
 }
 
+double facts_most_operators(const struct facts *f, const char **category)
+{
+	struct rows r = rows_of(f, "host_operators");
+	struct {
+		const char *category;
+		double ns;
+	} sums[64]; /* operator_category() has fewer words */
+	size_t count = 0, most = 0, k;
+
+	for (size_t i = 0; i < r.count; i++) {
+		const char *one = operator_category(cell(&r, i, "name").text);
+
+		if (!strcmp(one, "communication"))
+			continue;
+		for (k = 0; k < count && strcmp(sums[k].category, one) != 0; k++)
+			;
+		if (k == sizeof(sums) / sizeof(sums[0]))
+			continue;
+		if (k == count) {
+			sums[count].category = one;
+			sums[count++].ns = 0;
+		}
+		sums[k].ns += (double)cell(&r, i, "ns").u64 / (double)f->steps;
+	}
+	for (k = 1; k < count; k++)
+		most = sums[k].ns > sums[most].ns ? k : most;
+	*category = count ? sums[most].category : NULL;
+	return count ? sums[most].ns : 0;
+}
+
 static struct amount take_work(const struct facts *f, const char *work, const char *phase)
 {
 	struct rows r = rows_of(f, "work");

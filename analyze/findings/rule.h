@@ -123,6 +123,9 @@ double facts_host_comm(const struct facts *f, double *all_ns);
  * step; short ones take less than SHORT_OPERATOR_NS on average over their name. */
 #define SHORT_OPERATOR_NS 20000u
 struct amount facts_operators(const struct facts *f, const char *category);
+/* The time a step of the category of operators that takes most of it, communication aside, and
+ * its word; 0 and NULL: the file has no operators. */
+double facts_most_operators(const struct facts *f, const char **category);
 /* The owner with most time of a cause: its range, call and thread; "" if it has none. */
 struct facts_owner {
 	const char *range, *python, *call, *thread;

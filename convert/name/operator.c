@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/name/name.h"
+#include "convert/name/rules.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -14,10 +15,6 @@ static const struct {
 	{ "gloo:", "communication", false },
 	{ "c10d", "communication", false },
 	{ "record_param_comms", "communication", false },
-	{ "all_reduce", "communication", false },
-	{ "allreduce", "communication", false },
-	{ "all_gather", "communication", false },
-	{ "reduce_scatter", "communication", false },
 	{ "triton_", "compiled", false },
 	{ "optimizer", "optimizer", false },
 	{ "_foreach_", "optimizer", false },
@@ -52,6 +49,8 @@ static const struct {
 	{ "nll_loss", "loss", false },
 	{ "_loss", "loss", false },
 	{ "embedding", "embedding", false },
+	{ "lookup", "embedding", false }, /* FBGEMM: CppNode<SplitLookupFunction_sgd_Op> */
+	{ "pooled", "embedding", false }, /* ... permute_pooled_embs, of what its bags summed up */
 	{ "pool", "pooling", false },
 	{ "gemm", "gemm", false },
 	{ "linear", "gemm", false },
@@ -229,9 +228,15 @@ static void trim(const char **name, size_t *len)
 
 const char *operator_category(const char *name)
 {
+	static const char library[] = "fbgemm::"; /* most of its operators multiply no matrices */
 	const char *whole = name, *colon;
-	size_t len = strlen(name), whole_len;
+	size_t len, whole_len;
 
+	if (name_communicates(name))
+		return "communication";
+	if (!strncmp(name, library, sizeof(library) - 1))
+		name += sizeof(library) - 1;
+	len = strlen(name);
 	while ((colon = strstr(whole, "::")))
 		whole = colon + 2;
 	whole_len = strlen(whole);

@@ -64,6 +64,14 @@ def steps(path, n):
            '"schemaVersion": 1, ')
 
 
+def operators(path, n):
+    """A step of a job without a GPU, of operators that have each a name of its own."""
+    row = {"ph": "X", "pid": 1, "tid": 1}
+    events(path, [dict(row, cat="user_annotation", name="ProfilerStep#1", ts=0, dur=100 * n)] +
+           [dict(row, cat="cpu_op", name=f"aten::add_{i}", ts=100 * i, dur=90) for i in range(n)],
+           '"schemaVersion": 1, ')
+
+
 SHAPES = [
     ("members of an archive", 4000, archive, ".tar", "summary"),
     ("folders in folders", 800, folders, "", "summary"),
@@ -72,6 +80,7 @@ SHAPES = [
     ("nested async ranges in a file of Kineto", 8000,
      lambda p, n: events(p, pairs(n, lambda i: f"f{i}"), '"schemaVersion": 1, '), ".json", "summary"),
     ("steps, and shapes of operators", 10000, steps, ".json", "roofline"),
+    ("names of operators on the CPU", 2000, operators, ".json", "findings"),
 ]
 
 
