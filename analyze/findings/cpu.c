@@ -132,9 +132,9 @@ static bool longest_two(const struct facts *f, const char *category, struct oper
 		return false;
 	for (size_t i = 0; (row = table_at(t, i)); i++)
 		if (!strcmp(operator_category(row[RANK_KEYS].text), category))
-			all[count++] = (struct operator_time){
-				row[RANK_KEYS].text, (double)row[time].u64 / (double)f->steps
-			};
+			all[count++] =
+				(struct operator_time){ row[RANK_KEYS].text,
+							(double)row[time].u64 / (double)f->steps };
 	SORT_BY(all, count, UP(struct operator_time, name), DOWN(struct operator_time, ns));
 	for (size_t i = 0; i < count; i++)
 		if (names && !strcmp(all[names - 1].name, all[i].name))
@@ -163,8 +163,8 @@ static bool operators(const struct facts *f, struct finding *out)
 	len = (size_t)snprintf(out->evidence, FINDING_TEXT,
 			       "%s take %s of a step, %.0f %% of it, on the CPU: %s %s",
 			       kinds[kind].words, span_text(a, most),
-			       100 * fmin(most / f->step_ns, 1), cut_text(name, by_time[0].name, 60),
-			       span_text(b, by_time[0].ns));
+			       100 * fmin(most / f->step_ns, 1),
+			       cut_text(name, by_time[0].name, 60), span_text(b, by_time[0].ns));
 	if (by_time[1].name && by_time[1].ns >= 0.1 * most)
 		len += (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, ", %s %s",
 					cut_text(name, by_time[1].name, 60),
