@@ -7,7 +7,7 @@ out=$B/demo
 rm -rf "$out"
 mkdir -p "$out"
 run() {
-	printf '\n$ %s\n' "$*" | sed "s|$B/||g"
+	printf '\n$ %s\n' "$*"
 	"$@"
 }
 run "$B/tacho-record" --out "$out" --window steps:10-60 --sample 20ms -- \
@@ -29,7 +29,7 @@ ls "$out" | tr '\n' ' '
 
 # What the product is for has GPUs, which this machine need not have: the job is made up, and says so.
 printf '\n\nThat was a loop without a GPU. What follows is a SYNTHETIC job of four ranks with a GPU each,
-written by samples/generate and recorded by nobody: rank 2 is slow on purpose.\n'
+written by samples/generate and recorded by nobody: rank 2 is slow on purpose. Its truth.json says what was made.\n'
 job=$out/synthetic-job
 run "$B/samples/generate" --out "$job" --events 20000 --ranks 4 --slow-rank 2
 run "$B/tacho-convert" "$job" -t perfetto -o "$job/trace.pftrace"

@@ -47,6 +47,8 @@ def check_words(tool, args):
         for line in text.split("\n"):
             if NOTHING.search(line):
                 yield f"{name}: {NOTHING.search(line)[0]} in: {line[:120]}"
+            if name == "html" and args[0].endswith(WITHOUT) and "(replay)" in line:
+                yield f"html: speaks of a replay that there is not: {line[:120]}"
             if args[0].endswith(WITHOUT) and "GPU" in NO_GPU.sub("", line):
                 yield f"{name}: speaks of a GPU: {line[:120]}"
 

@@ -19,15 +19,6 @@ struct diff_page {
 	int64_t most_ns; /* the greatest difference: a whole bar */
 };
 
-static const char *show_signed(struct blocks *b, int64_t ns, const struct time_unit *unit)
-{
-	return blocks_text(b, "%s%s",
-			   ns < 0 ? "\xe2\x88\x92"
-			   : ns   ? "+"
-				  : "",
-			   show_time(b, (double)(ns < 0 ? -ns : ns), unit));
-}
-
 /* A time has a sign only where it closes the sum and is below zero; a difference always has one. */
 static void add_three(const struct diff_page *p, struct block_row *r, const struct diff_times *ns,
 		      struct blocks *b)
@@ -41,9 +32,9 @@ static void add_three(const struct diff_page *p, struct block_row *r, const stru
 		return;
 	}
 	for (size_t i = 0; i < 2; i++)
-		add_cell(r, both[i] < 0 ? show_signed(b, both[i], &p->unit)
+		add_cell(r, both[i] < 0 ? show_signed(b, (double)both[i], &p->unit)
 					: show_time(b, (double)both[i], &p->unit));
-	add_cell(r, show_signed(b, ns->difference_ns, &p->unit));
+	add_cell(r, show_signed(b, (double)ns->difference_ns, &p->unit));
 }
 
 static enum token token_of(const struct diff_page *p, const char *class, const char *of,

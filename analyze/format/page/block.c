@@ -56,6 +56,12 @@ const char *show_time(struct blocks *b, double ns, const struct time_unit *unit)
 	return blocks_text(b, "%s", time_text((char[NUMBER_TEXT]){ 0 }, ns, unit));
 }
 
+const char *show_signed(struct blocks *b, double ns, const struct time_unit *unit)
+{
+	return blocks_text(b, "%s%s", ns > 0 ? "+" : ns < 0 ? "\xe2\x88\x92" : "",
+			   show_time(b, ns < 0 ? -ns : ns, unit));
+}
+
 const char *show_number(struct blocks *b, double value, unsigned decimals)
 {
 	return blocks_text(b, "%s", number_text((char[NUMBER_TEXT]){ 0 }, value, decimals));

@@ -248,6 +248,7 @@ const char *blocks_text(struct blocks *b, const char *fmt, ...)
 
 /* Figures as number.h writes them. */
 const char *show_time(struct blocks *b, double ns, const struct time_unit *unit);
+const char *show_signed(struct blocks *b, double ns, const struct time_unit *unit); /* +0.33 */
 const char *show_number(struct blocks *b, double value, unsigned decimals);
 const char *show_count(struct blocks *b, uint64_t value);
 const char *show_bytes(struct blocks *b, double bytes);

@@ -46,15 +46,6 @@ static size_t take_shares(const struct view *v, struct share rows[LINES + 1], st
 	return LINES + 1;
 }
 
-/* "+0.33": what a rank takes more than the mean. */
-static const char *over_text(double over_ns, const struct time_unit *unit, struct blocks *b)
-{
-	const char *number = show_time(b, over_ns < 0 ? -over_ns : over_ns, unit);
-	bool is_some = *number >= '0' && *number <= '9';
-
-	return blocks_text(b, "%s%s", !is_some ? "" : over_ns < 0 ? "\xe2\x88\x92" : "+", number);
-}
-
 /* HTML: the phase and the kind in one cell; a cause such as "host:forward" names its phase. */
 static const char *what_text(const struct share *s, struct blocks *b)
 {
@@ -119,6 +110,6 @@ void build_frontier(const struct page *p, struct blocks *b)
 		add_time(b, r, s->mean_ns, &unit);
 		for (size_t k = 0; k < r->used && !*s->kind; k++)
 			r->cells[k].token = TOKEN_DIM;
-		add_cell(r, over_text(s->ns - s->mean_ns, &unit, b));
+		add_cell(r, show_signed(b, s->ns - s->mean_ns, &unit));
 	}
 }

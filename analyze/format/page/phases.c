@@ -236,6 +236,7 @@ void build_phases(const struct page *p, struct blocks *b)
 	double *walls, most_ns = 0;
 	int *tenths;
 	size_t rest = 0;
+	bool is_inferred = false;
 	struct time_unit unit = { 1e6, 1, "ms" };
 	struct block_table *t;
 
@@ -255,6 +256,7 @@ void build_phases(const struct page *p, struct blocks *b)
 		most_ns = p->gpus.count && gpu_ns > most_ns ? gpu_ns : most_ns;
 		walls[i] = r->wall_ns;
 		rest = r->order == ORDER_OTHER ? i : rest;
+		is_inferred |= r->is_inferred;
 	}
 	percents(walls, all.count, all.sum.wall_ns, rest, tenths);
 	if (p->medium != MEDIUM_MD)
@@ -262,11 +264,13 @@ void build_phases(const struct page *p, struct blocks *b)
 	add_section(b, "Phases",
 		    is_text(p) ? NULL
 			       : blocks_text(b,
-					     "%s, mean per %s%s. ~ marks a phase that is inferred, "
-					     "not annotated.",
+					     "%s, %s%s.%s",
 					     p->gpus.count ? "Host and GPU side by side" : "Host",
-					     step_word(p),
-					     p->ranks.count > 1 ? ", mean of the ranks" : ""));
+					     p->has_steps ? "mean per step" : "in the window",
+					     p->ranks.count > 1 ? ", mean of the ranks" : "",
+					     !is_inferred ? ""
+							  : " ~ marks a phase that is inferred, "
+							    "not annotated."));
 	t = add_columns(p, &unit, bar, b);
 	for (size_t i = 0; i < all.count; i++) {
 		const struct phase_row *r = &all.rows[i];

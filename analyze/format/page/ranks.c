@@ -374,13 +374,12 @@ static void add_spread(const struct spread *s, const char *name, struct block_ro
 		       struct blocks *b)
 {
 	const struct time_unit unit = { 1e6, 2, "ms" };
-	const char *sign = s->apart > 0 ? "+" : s->apart < 0 ? "\xe2\x88\x92" : "";
 
 	add_cell(r, name);
 	add_number(b, r, s->calls, 0);
 	for (size_t i = 0; i < 3; i++)
 		add_time(b, r, s->values[i], &unit);
-	add_cellf(b, r, "%s%s", sign, show_time(b, fabs(s->apart), &unit))->token =
+	add_cell(r, show_signed(b, s->apart, &unit))->token =
 		r->token == TOKEN_DIM ? TOKEN_DIM : TOKEN_BOLD;
 }
 

@@ -230,6 +230,8 @@ def check_input(check, tools, folder, name, *paths):
     with gzip.open(packed) as stream, open(full, "rb") as plain:
         check.same("gzip", stream.read() == plain.read(), True)
     check_full(check, full, events)
+    if len(paths) == 1:
+        check_arguments(check, full, paths[0])
     check_paths(check, tools, full, lean, *paths)
     check_pids(check, answers, report)
     spans = any(e.name == "PyTorch Profiler (0)" for e in events)
@@ -267,6 +269,23 @@ def check_full(check, trace, events):
     check.same("bytes of copies", rows["bytes"], [[sum(copies) if copies else None]])
     check.same("allocations", rows["memory"],
                [[sum(e.kind in ("alloc", "free") for e in events)]])
+
+
+ARGUMENTS = ["registers per thread", "est. achieved occupancy %", "Input Dims", "Input type", "Sequence number",
+             "Group size", "In msg nelems", "dtype"]
+
+
+def check_arguments(check, trace, path):
+    """Without an option the panel of an event has what the file says of it."""
+    if not path.endswith(".json.gz"):
+        return
+    with gzip.open(path, "rt", encoding="utf-8", errors="replace") as stream:
+        spans = [e.get("args", {}) for e in json.load(stream, strict=False)["traceEvents"] if e.get("ph") == "X"]
+    keys = {word: "debug." + word.replace(".", "_") for word in ARGUMENTS}
+    rows = world.ask(trace, {word: f"""select count(distinct s.id) from slice s join args a using (arg_set_id)
+                                       where substr(a.key, 1, {len(key)}) = '{key}'""" for word, key in keys.items()})
+    for word in ARGUMENTS:
+        check.same(f"arguments {word}", rows[word], [[sum(word in args for args in spans)]])
 
 
 def check_paths(check, tools, full, lean, *paths):
