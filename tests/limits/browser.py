@@ -53,6 +53,15 @@ function wrong(frame, width) {
 					found.push("texts overprint: " + t.textContent + " | " + u.textContent);
 		}
 	}
+	// the time of a step stands beside its strip
+	for (const wall of d.querySelectorAll(".strips .wall:not(.dim)")) {
+		const words = d.createRange();
+		words.selectNodeContents(wall);
+		const strips = [...wall.previousElementSibling.children].map(e => e.getBoundingClientRect());
+		const a = words.getBoundingClientRect(), top = strips[0].top, bottom = strips[strips.length - 1].bottom;
+		if (Math.abs(a.top + a.bottom - top - bottom) > 16)
+			found.push("a time is not beside its strip: " + wall.textContent);
+	}
 	// a group is a picture whose parts have names of their own
 	for (const e of d.querySelectorAll("main svg"))
 		if (!e.parentElement.closest("svg") &&
