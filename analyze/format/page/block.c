@@ -58,7 +58,10 @@ const char *show_time(struct blocks *b, double ns, const struct time_unit *unit)
 
 const char *show_signed(struct blocks *b, double ns, const struct time_unit *unit)
 {
-	return blocks_text(b, "%s%s", ns > 0 ? "+" : ns < 0 ? "\xe2\x88\x92" : "",
+	return blocks_text(b, "%s%s",
+			   ns > 0   ? "+"
+			   : ns < 0 ? "\xe2\x88\x92"
+				    : "",
 			   show_time(b, ns < 0 ? -ns : ns, unit));
 }
 

@@ -151,15 +151,15 @@ void build_fixes(const struct page *p, struct blocks *b)
 		b, "Fix first",
 		is_text(p) ? note_text(p, &v, &unit, b)
 		: !count_replayed(&v)
-			   ? blocks_text(b,
-					 "Time %s that each finding is about; what changes save is "
-					 "not known.",
-					 p->has_steps ? "per step" : "in the window")
-			   : blocks_text(b,
-					 "Saved per %s by each change alone (replay); of: the time "
-					 "that a finding is about, where no replay tells what it "
-					 "saves. Savings overlap: do not add them.",
-					 step_word(p)));
+			? blocks_text(b,
+				      "Time %s that each finding is about; what changes save is "
+				      "not known.",
+				      p->has_steps ? "per step" : "in the window")
+			: blocks_text(b,
+				      "Saved per %s by each change alone (replay); of: the time "
+				      "that a finding is about, where no replay tells what it "
+				      "saves. Savings overlap: do not add them.",
+				      step_word(p)));
 	list = add_block(b, BLOCK_FINDINGS);
 	list->findings.rows = rows;
 	list->findings.count = shown;

@@ -263,8 +263,7 @@ void build_phases(const struct page *p, struct blocks *b)
 		unit = time_unit_of(all.sum.wall_ns, 1);
 	add_section(b, "Phases",
 		    is_text(p) ? NULL
-			       : blocks_text(b,
-					     "%s, %s%s.%s",
+			       : blocks_text(b, "%s, %s%s.%s",
 					     p->gpus.count ? "Host and GPU side by side" : "Host",
 					     p->has_steps ? "mean per step" : "in the window",
 					     p->ranks.count > 1 ? ", mean of the ranks" : "",
