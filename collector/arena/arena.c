@@ -213,6 +213,7 @@ static bool make(size_t texts)
 	a->pid = (uint32_t)getpid();
 	a->bytes = ARENA_HEADER + texts + threads;
 	a->texts = ARENA_HEADER;
+	a->committed[0].bytes = ARENA_WHOLE;
 	atomic_store_explicit(&a->used, ARENA_HEADER + texts, memory_order_relaxed);
 	atomic_store_explicit(&mapped, a, memory_order_release);
 	claim->is_mine = true;

@@ -24,9 +24,10 @@
 
 struct buf;
 
-enum { ARENA_VERSION = 5, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
+enum { ARENA_VERSION = 6, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
 /* What probes keep for the whole process. */
 enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_HELPER, ARENA_TABLES };
+#define ARENA_WHOLE UINT64_MAX
 #define ARENA_MAGIC UINT64_C(0x316f686361742e2e) /* "..tacho1" */
 
 struct arena_header {
@@ -63,9 +64,9 @@ struct arena_header {
 	_Atomic uint64_t commit;
 	struct {
 		uint64_t until; /* tick: what ended later is not in the log; 0: there is none */
-		uint64_t bytes; /* of the log's file */
-		char path[ARENA_PATH]; /* of the log that is not closed; "": none */
+		_Atomic uint64_t bytes; /* of the log's file; ARENA_WHOLE: it is not open */
 	} committed[2];
+	char log[ARENA_PATH]; /* path of the latest log; "": none, or its path is too long */
 };
 
 /* Features that a kernel may lack, and what happens without each. */

@@ -60,10 +60,11 @@ bool recorder_adopt(struct config *config)
 static void cut_log(void)
 {
 	const struct arena_header *a = arena();
-	const char *path = a->committed[a->commit & 1].path;
+	uint64_t bytes = a->committed[a->commit & 1].bytes;
 
-	if (*path && memchr(path, '\0', ARENA_PATH) &&
-	    truncate(path, (off_t)a->committed[a->commit & 1].bytes) != 0)
+	if (!*a->log || !memchr(a->log, '\0', ARENA_PATH) || bytes == ARENA_WHOLE)
+		return;
+	if (bytes ? truncate(a->log, (off_t)bytes) : unlink(a->log))
 		return; /* it was moved or removed */
 }
 

@@ -53,14 +53,9 @@ void writer_has_stored(struct writer *w, bool closes)
 	for (size_t i = 0; i < w->probe_count; i++)
 		if (w->probes[i]->note_stored)
 			w->probes[i]->note_stored(parity);
-	if (a && arena_is_mine() && !w->is_last) {
-		const char *path = w->store && w->store->type->path && !closes
-					   ? w->store->type->path(w->store)
-					   : "";
-		bool fits = strlen(path) < ARENA_PATH;
+	if (a && arena_is_mine()) {
 		a->committed[parity].until = w->drained_until;
-		a->committed[parity].bytes = *path ? w->store->type->bytes(w->store) : 0;
-		snprintf(a->committed[parity].path, ARENA_PATH, "%s", fits ? path : "");
+		a->committed[parity].bytes = closes ? ARENA_WHOLE : w->store->type->bytes(w->store);
 		atomic_store_explicit(&a->commit, commit, memory_order_release);
 	}
 	for (size_t i = 0; i < w->probe_count; i++)
@@ -294,6 +289,18 @@ static enum status log_make(struct writer *w)
 	return log_writer_begin(w->log, &w->blocks, NULL);
 }
 
+/* Nothing in the new log's file is part of it until that is committed. */
+static void publish_path(const struct writer *w)
+{
+	const char *path = w->store->type->path ? w->store->type->path(w->store) : "";
+	struct arena_header *a = arena();
+
+	if (!a || !arena_is_mine())
+		return;
+	snprintf(a->log, ARENA_PATH, "%s", strlen(path) < ARENA_PATH ? path : "");
+	a->committed[a->commit & 1].bytes = 0;
+}
+
 /* Opens the log for a row; false: no log can be had. */
 static bool log_open(struct writer *w)
 {
@@ -308,6 +315,7 @@ static bool log_open(struct writer *w)
 		w->broken = true;
 		return false;
 	}
+	publish_path(w);
 	trace_provenance(w->trace)->epoch_known = true;
 	w->full = w->outgrown = false;
 	const struct config *c = w->config;

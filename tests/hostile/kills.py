@@ -23,6 +23,7 @@ import time
 
 PAUSES = [0, 20, 50, 200, 700, 3000]  # us between two ranges
 UNDER_WAY = 1
+LOG_HEADER = 16  # bytes of a log without anything
 
 
 def wait_until(holds, seconds=30):
@@ -99,6 +100,9 @@ class Recorded:
             got += sum(int(n) for n in re.findall(r"^sum .* name=counted count=(\d+) ", told, re.M))
             lost += sum(int(n) for n in re.findall(r"^lost (\d+) ", told, re.M))
         return got, lost
+
+    def stored(self):
+        return sum(os.path.getsize(path) for path in glob.glob(os.path.join(self.work, "log", "*.tacho")))
 
     def end(self):
         err = self.process.communicate(timeout=60)[1].decode("utf-8", "replace")
@@ -178,6 +182,27 @@ def kill_while_the_writer_rests(bin_folder):
         ("made %d, in the log %d, lost %d: %s" % (made, got, lost, err), made <= got <= made + UNDER_WAY and not lost)])
 
 
+def kill_in_the_last_round(bin_folder, times):
+    """A writer is killed while it stores what its program has left, or just after: once more or not at all it is not."""
+    wrong = []
+    for _ in range(times):
+        r = Recorded(bin_folder, 0)
+        writers = r.children(r.recorder)
+        wait_until(lambda: r.stored() > LOG_HEADER)
+        os.kill(r.program, signal.SIGKILL)
+        before = r.stored()
+        wait_until(lambda: r.stored() > before, 1)
+        for pid in writers:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has ended
+        _, err, made, got, lost = r.end()
+        if not made <= got + lost <= made + UNDER_WAY:
+            wrong.append("made %d, in the log %d, lost %d: %s" % (made, got, lost, err))
+    return judge("writer killed in its last round, %d times" % times, [(text, False) for text in wrong])
+
+
 VICTIMS = [("program",), ("writer",), ("recorder",), ("program", "writer"), ("program", "recorder"), ("recorder", "writer"),
            ("program", "recorder", "writer")]
 
@@ -201,7 +226,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     args = parser.parse_args()
     print("# seed %d" % args.seed)
-    good = [kill_before_it_knows(args.bin), kills(args.bin, args.count, random.Random(args.seed)),
+    good = [kill_before_it_knows(args.bin), kill_in_the_last_round(args.bin, args.count // 4), kills(args.bin, args.count, random.Random(args.seed)),
             args.count < 100 or kill_while_the_writer_rests(args.bin)]
     return 0 if all(good) else 1
 
