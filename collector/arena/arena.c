@@ -6,10 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -18,8 +23,12 @@
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
+#ifndef TMPFS_MAGIC
+#define TMPFS_MAGIC 0x01021994
+#endif
 
 enum { PAGE = 4096, THREADS_LEAST = 1 << 20, THREADS_USUAL = 64 << 20 };
+enum { TEXTS_FIRST = 8 << 20 }; /* what the table of texts takes at first */
 
 /* In pages that are wiped by a fork: all zero says that nothing here is this process's. */
 struct claim {
@@ -36,6 +45,9 @@ static bool introduced;
 static unsigned forbidden, lacking; /* bits of enum arena_need */
 static enum arena_refusal refusal;
 static uint64_t refused_at;
+static const char *folder = "", *host = ""; /* of files for arenas */
+static bool is_file;                        /* this arena is to get a name there */
+static bool may_be_full;                    /* the file system that this arena is in */
 
 static const struct {
 	const char *word, *without;
@@ -97,6 +109,61 @@ void *arena_private(size_t bytes)
 	return p;
 }
 
+bool arena_fits_in(const char *place)
+{
+	struct statfs fs;
+
+	return *place == '/' && statfs(place, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
+void arena_keep_in(const char *place, const char *machine)
+{
+	folder = arena_fits_in(place) ? place : "";
+	host = machine;
+}
+
+static int open_without_name(const char *place)
+{
+	may_be_full = true;
+	return open(place, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+/* A file of our own folder, with space for what the first thread needs; -1: there is none. */
+static int open_in_folder(size_t texts)
+{
+	int fd = *folder ? open_without_name(folder) : -1;
+
+	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && fallocate(fd, 0, 0, TEXTS_FIRST) == 0 &&
+		       fallocate(fd, 0, (off_t)(ARENA_HEADER + texts), THREADS_LEAST) == 0))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void name_file(struct arena_header *a, int fd)
+{
+	struct timespec now;
+	char open_file[64];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	snprintf(open_file, sizeof(open_file), "/proc/self/fd/%d", fd);
+	snprintf(a->file, ARENA_PATH, "%s/%s.p%u.%lld%09ld.rings", folder, host, a->pid,
+		 (long long)now.tv_sec, now.tv_nsec);
+	if (linkat(AT_FDCWD, open_file, AT_FDCWD, a->file, AT_SYMLINK_FOLLOW) != 0)
+		a->file[0] = '\0';
+}
+
+void arena_remove_file(int fd)
+{
+	char path[ARENA_PATH] = "";
+	struct stat named, opened;
+
+	if (pread(fd, path, sizeof(path) - 1, offsetof(struct arena_header, file)) > 0 && *path &&
+	    lstat(path, &named) == 0 && fstat(fd, &opened) == 0 && named.st_ino == opened.st_ino &&
+	    named.st_dev == opened.st_dev)
+		unlink(path);
+}
+
 /* A memory file without a name, or -1. */
 static int open_file(void)
 {
@@ -111,7 +178,7 @@ static int open_file(void)
 	if (fd < 0 && is_allowed(ARENA_MEMFD))
 		note(ARENA_MEMFD, (fd = memfd_create("tacho", flags)) >= 0);
 	if (fd < 0 && errno != EMFILE && errno != ENFILE)
-		fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		fd = open_without_name("/dev/shm");
 	return fd;
 }
 
@@ -124,8 +191,9 @@ static void refuse(enum arena_refusal why, int resource)
 		refused_at = most.rlim_cur;
 }
 
-static int make_file(size_t bytes)
+static int make_file(size_t texts, size_t threads)
 {
+	size_t bytes = ARENA_HEADER + texts + threads;
 	struct rlimit most;
 
 	/* a file over the limit would cost the program a SIGXFSZ */
@@ -133,7 +201,10 @@ static int make_file(size_t bytes)
 		refuse(REFUSED_FILE_SIZE, RLIMIT_FSIZE);
 		return -1;
 	}
-	int fd = open_file();
+	int fd = open_in_folder(texts);
+	is_file = may_be_full = fd >= 0;
+	if (fd < 0)
+		fd = open_file();
 	if (fd < 0)
 		refuse(REFUSED_DESCRIPTORS, RLIMIT_NOFILE);
 	if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
@@ -150,10 +221,32 @@ static void close_file(int *fd)
 	*fd = -1;
 }
 
-/* *fd: its file. */
-static struct arena_header *map(size_t bytes, int *fd)
+/*
+ * A store into a page for which a full file system has no space raises SIGBUS; where the kernel
+ * stores into it, the call fails.  The pages are zero.
+ */
+static bool get_pages(uint8_t *at, size_t bytes)
 {
-	*fd = make_file(bytes);
+	for (size_t i = 0; i < bytes; i += PAGE) {
+		if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, at + i, sizeof(uint64_t)) != 0)
+			return false;
+		memset(at + i, 0, sizeof(uint64_t));
+	}
+	return true;
+}
+
+static bool open_pages(void *at, size_t bytes)
+{
+	return mprotect(at, bytes, PROT_READ | PROT_WRITE) == 0 &&
+	       (!may_be_full || get_pages(at, bytes));
+}
+
+/* *fd: its file. */
+static struct arena_header *map(size_t texts, size_t threads, int *fd)
+{
+	size_t bytes = ARENA_HEADER + texts + threads;
+
+	*fd = make_file(texts, threads);
 	if (*fd < 0)
 		return NULL;
 	void *p = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
@@ -168,7 +261,7 @@ static struct arena_header *map(size_t bytes, int *fd)
 	}
 	munlock(p, bytes); /* mlockall(MCL_FUTURE) would fill it */
 	madvise(p, bytes, MADV_DONTDUMP);
-	if (mprotect(p, ARENA_HEADER, PROT_READ | PROT_WRITE) == 0)
+	if (open_pages(p, ARENA_HEADER))
 		return p;
 	munmap(p, bytes);
 	close_file(fd);
@@ -204,7 +297,7 @@ static bool make(size_t texts)
 	if (!claim)
 		return false;
 	/* where address space is scarce, fewer threads get a ring */
-	while ((a = map(ARENA_HEADER + texts + threads, &fd)) == NULL && threads > THREADS_LEAST)
+	while ((a = map(texts, threads, &fd)) == NULL && threads > THREADS_LEAST)
 		threads = whole_pages(threads / 2);
 	if (!a)
 		return false;
@@ -220,6 +313,8 @@ static bool make(size_t texts)
 	introduced = introduce && introduce(fd);
 	if (!introduced)
 		refuse(REFUSED_RECORDER, -1);
+	else if (is_file)
+		name_file(a, fd);
 	close_file(&fd);
 	return true;
 }
@@ -316,7 +411,7 @@ void *arena_table(enum arena_table which, size_t bytes)
 
 bool arena_open_pages(uint64_t offset, size_t bytes)
 {
-	return mprotect(arena_at(arena(), offset), bytes, PROT_READ | PROT_WRITE) == 0;
+	return open_pages(arena_at(arena(), offset), bytes);
 }
 
 uint64_t arena_alloc(size_t bytes)

@@ -66,7 +66,8 @@ struct arena_header {
 		uint64_t until; /* tick: what ended later is not in the log; 0: there is none */
 		_Atomic uint64_t bytes; /* of the log's file; ARENA_WHOLE: it is not open */
 	} committed[2];
-	char log[ARENA_PATH]; /* path of the latest log; "": none, or its path is too long */
+	char log[ARENA_PATH];  /* path of the latest log; "": none, or its path is too long */
+	char file[ARENA_PATH]; /* path of this memory; "": it has none */
 };
 
 /* Features that a kernel may lack, and what happens without each. */
@@ -84,6 +85,17 @@ enum arena_need {
 		ARENA_NEED_COUNT,
 };
 
+/*
+ * Arenas of this process are files FOLDER/HOST.pPID.TIME.rings, where the folder is on tmpfs.  Such
+ * a file outlives the program and its recorder if both are killed.  Whoever maps it, or has its
+ * descriptor from the program, holds its lock (flock).  Both texts are borrowed.
+ */
+enum { ARENA_FILE = 10 << 20 }; /* bytes that a file takes at first */
+void arena_keep_in(const char *folder, const char *host);
+/* Whether arenas can be files there. */
+bool arena_fits_in(const char *folder);
+/* Removes the file of the arena with this descriptor, if it has one. */
+void arena_remove_file(int fd);
 /* Limits the bytes of threads and rings in arenas that are made from now on. */
 void arena_limit(size_t bytes);
 /* For tests: acts as if the kernel lacked these features ("memfd,seals"); NULL: none. */

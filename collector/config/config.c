@@ -40,8 +40,9 @@ const struct option config_options[] = {
 	  "when to save the ring: slow=1.5 (times the median step), "
 	  "hang=300s, signal, death; min=5ms, cool=60s, keep=3",
 	  AT(save_on), "signal,death" },
-	{ "ring-dir", 0, OPTION_TEXT, "DIR", "local folder for the ring (default: that of --out)",
-	  AT(ring_dir), "" },
+	{ "ring-dir", 0, OPTION_TEXT, "DIR",
+	  "local folder for the ring (default: --out); on tmpfs, threads' rings too", AT(ring_dir),
+	  "" },
 	{ "memory", 0, OPTION_SIZE, "SIZE", "memory limit of the recording", AT(memory), "128M" },
 	{ "buffer", 0, OPTION_SIZE, "SIZE", "size of the ring of each recorded thread", AT(buffer),
 	  "1M" },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/record/internal.h"
+#include "collector/arena/arena.h"
 #include "collector/config/config.h"
 #include "collector/session/clock.h"
 #include "schemas/base/arena.h"
@@ -350,8 +351,9 @@ void warn_of_options(const struct config *c, struct buf *out)
 			 c->window);
 	if (!c->ring && is_given("save-on", c->save_on) && !c->trigger_spec.hang_ns)
 		buf_putf(out, "--save-on %s has no effect without --ring\n", c->save_on);
-	if (!c->ring && is_given("ring-dir", c->ring_dir))
-		buf_putf(out, "--ring-dir %s has no effect without --ring\n", c->ring_dir);
+	if (!c->ring && is_given("ring-dir", c->ring_dir) && !arena_fits_in(c->ring_dir))
+		buf_putf(out, "--ring-dir %s has no effect without --ring unless it is on tmpfs\n",
+			 c->ring_dir);
 	if (c->beaten_preset)
 		buf_putf(out, "--window %s is used, and not that of the preset given with it\n",
 			 c->window);

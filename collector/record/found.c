@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/record/internal.h"
 
+#include "collector/recorder/recorder.h"
 #include "collector/store/store.h"
 #include "schemas/base/vec.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,19 +78,48 @@ bool found_holds(const struct found *f, const char *name)
 /* ---- rings ---- */
 
 /* Returns whether it is left, since it cannot be saved now; it may be later. */
+static bool is_left(const char *path, enum status status, const struct error *err)
+{
+	if (status == ST_OK || status == ST_END)
+		unlink(path);
+	if (status == ST_OK || status == ST_END ||
+	    status == ST_ABSENT) /* absent: its process lives, or it is another user's */
+		return false;
+	fprintf(stderr, "tacho-record: %s is unchanged: %s\n", path, err->text);
+	return true;
+}
+
 static bool take_ring(const char *path, const char *folder, const char *word, bool save)
 {
 	struct error err;
 	uint64_t bytes;
-	enum status status = store_save_left(path, save ? folder : NULL, word, &bytes, &err);
 
-	if (status == ST_OK || status == ST_END)
-		unlink(path);
-	if (status == ST_OK || status == ST_END ||
-	    status == ST_ABSENT) /* absent: its process lives */
-		return false;
-	fprintf(stderr, "tacho-record: %s is unchanged: %s\n", path, err.text);
-	return true;
+	return is_left(path, store_save_left(path, save ? folder : NULL, word, &bytes, &err), &err);
+}
+
+/* The rings of the threads of a process that was killed together with its recorder. */
+static bool take_arena(const char *path)
+{
+	struct error err;
+	struct stat st;
+	int fd, failed = 0;
+	enum status status = store_open_left(path, O_RDWR, &fd, &err);
+
+	/* locked: it is in use; without a name: another tacho-record has taken it meanwhile */
+	if (status == ST_OK &&
+	    (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &st) != 0 || !st.st_nlink))
+		status = ST_ABSENT;
+	if (status == ST_OK) {
+		pid_t child = fork();
+		if (child == 0)
+			_exit(recorder_take_left(fd, false) ? EXIT_SUCCESS : EXIT_FAILURE);
+		if (child < 0 || waitpid(child, &failed, 0) < 0 || failed)
+			status = fail(&err, ST_FORMAT, NOWHERE, "no log can be made of it");
+	}
+	bool left = is_left(path, status, &err);
+	if (fd >= 0)
+		close(fd);
+	return left;
 }
 
 unsigned found_rings(const char *rings, const char *host, const char *folder, bool save, pid_t pid,
@@ -112,6 +145,12 @@ unsigned found_rings(const char *rings, const char *host, const char *folder, bo
 		else
 			snprintf(word, cap, "death");
 		left += take_ring(path, folder, word, save);
+	}
+	found_release(&f);
+	look(&f, rings, host, ".rings");
+	for (size_t i = 0; i < f.count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", rings, f.names[i]);
+		left += take_arena(path);
 	}
 	found_release(&f);
 	return left;

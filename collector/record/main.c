@@ -3,6 +3,7 @@
  * tacho-record: runs a command with libtacho.so preloaded.  As the main file of a tool it may
  * include from any folder of the collector.
  */
+#include "collector/arena/arena.h"
 #include "collector/arena/spawn.h"
 #include "collector/config/config.h"
 #include "collector/control/control.h"
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct record {
@@ -160,16 +162,30 @@ static void warn(const struct config *c, bool has_folder)
 	buf_release(&out);
 }
 
-/* What earlier runs left there, whose tacho-record died as well, is saved before this one. */
-static void prepare_ring(const struct config *c)
+/*
+ * What earlier runs left there, whose tacho-record died as well, is saved before this one.  Returns
+ * whether this one may leave something there.
+ */
+static bool prepare_rings(const struct config *c)
 {
+	const char *folder = config_ring_dir(c);
+	struct statvfs v;
 	struct error err;
 
-	if (store_ring_folder(config_ring_dir(c), &err) != ST_OK) {
-		complain("%s; the command runs without a log", err.text);
-		return;
+	if (!c->ring && !*c->ring_dir)
+		return false;
+	if (store_ring_folder(folder, &err) != ST_OK) {
+		complain("%s; the command runs without %s", err.text, c->ring ? "a log" : "it");
+		return false;
 	}
-	found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, 0, 0);
+	if (arena_fits_in(c->ring_dir) && statvfs(folder, &v) == 0 &&
+	    (uint64_t)v.f_bavail * v.f_frsize < ARENA_FILE)
+		complain("%s has %.1f MiB left, and the rings of a process need %d MiB: they are "
+			 "in its memory alone",
+			 folder, (double)v.f_bavail * (double)v.f_frsize / (1 << 20),
+			 ARENA_FILE >> 20);
+	found_rings(folder, c->host, c->out, c->trigger_spec.death, 0, 0);
+	return c->ring || arena_fits_in(folder);
 }
 
 /* A signal to tacho-record is a request where it was asked for; else it is the command's. */
@@ -200,8 +216,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 	struct ending ending = { .config = c, .name = o->name, .note = note };
 
 	ending.had_folder = prepare_folder(c->out, &made);
-	if (c->ring)
-		prepare_ring(c);
+	bool keeps_rings = prepare_rings(c);
 	if (c->enabled)
 		warn(c, ending.had_folder);
 	seen_make();
@@ -226,13 +241,15 @@ static int record(struct config *c, const struct record *o, const char *library,
 	if (killed == RECORDER_BUSY)
 		complain("the recorder is slow, and still writes what the program has left");
 	else if (killed == RECORDER_KILLED)
-		complain("the recorder was killed: processes that began later are not recorded, "
-			 "and events that none of its own have read are lost");
+		complain("the recorder was killed: processes that began later are not recorded%s",
+			 arena_fits_in(c->ring_dir)
+				 ? ""
+				 : ", and events that none of its own have read are lost");
 	else if (killed)
 		complain("%u of the recorder's processes were killed: later events are in a "
 			 "separate log, as far as the rings had room",
 			 killed);
-	if (c->ring)
+	if (keeps_rings)
 		ending.rings_left = found_rings(config_ring_dir(c), c->host, c->out,
 						c->trigger_spec.death, run.child, run.status);
 	found_look(&after, c->out, c->host);

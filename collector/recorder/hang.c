@@ -203,7 +203,7 @@ static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standin
 	struct telling t = { .standing = standing };
 	char since[UNIT_TEXT];
 
-	if (!recorder_read(r, &config))
+	if (!recorder_read(r->arena, &config))
 		return;
 	buf_init(&t.out, TEXT_MOST);
 	standing->rank = config_rank(&config).rank;

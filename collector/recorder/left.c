@@ -68,23 +68,24 @@ static void cut_log(void)
 		return; /* it was moved or removed */
 }
 
-bool recorder_read(const struct recorded *r, struct config *config)
+bool recorder_read(int fd, struct config *config)
 {
-	return arena_adopt(r->arena, false) && recorder_adopt(config);
+	return arena_adopt(fd, false) && recorder_adopt(config);
 }
 
-bool recorder_take_left(const struct recorded *dead)
+bool recorder_take_left(int fd, bool died_now)
 {
 	static struct config config;
 	size_t len;
 
-	if (!recorder_read(dead, &config))
+	/* shared, as what it commits counts for the next one, if this process is killed too */
+	if (!arena_adopt(fd, true) || !recorder_adopt(&config))
 		return false;
-	if (config.ring) /* a flight recorder's file is what is left of it, and is saved as a log */
+	if (config.ring && !config.trigger_spec.death)
 		return true;
+	config.ring = 0; /* what is in that ring is saved as another log */
 	cut_log();
-	session_adopt(&config);
-	writer_put_left(&config, recorder_probes, dead->inner_pid,
-			name_text(arena()->command, &len));
-	return true;
+	session_adopt(&config, died_now);
+	return writer_put_left(&config, recorder_probes, arena()->pid,
+			       name_text(arena()->command, &len));
 }

@@ -96,12 +96,15 @@ static void take_left(struct server *s, size_t i)
 {
 	const struct recorded *dead = &s->clients[i];
 	pid_t child = dead->is_done ? 0 : fork();
+	int status = 0;
 
 	if (child == 0 && !dead->is_done)
-		_exit(recorder_take_left(dead) ? EXIT_SUCCESS : EXIT_FAILURE);
+		_exit(recorder_take_left(dead->arena, true) ? EXIT_SUCCESS : EXIT_FAILURE);
 	if (child > 0)
-		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
+	if (child >= 0 && !status) /* else a later tacho-record tries once more */
+		arena_remove_file(dead->arena);
 	forget(s, i);
 }
 

@@ -86,8 +86,8 @@ extern const struct probe_type *const recorder_probes[];
 bool recorder_adopt(struct config *config);
 /* Takes over what a live program has added since; false: the arena is damaged. */
 bool recorder_adopt_late(void);
-/* Adopts the arena of a dead process as a private copy, then does recorder_adopt(). */
-bool recorder_read(const struct recorded *r, struct config *config);
+/* Adopts the arena of a process as a private copy, then does recorder_adopt(). */
+bool recorder_read(int arena, struct config *config);
 /* Whether a process has been in one step for `hang_ns`. */
 bool recorder_hangs(struct recorded *r, uint64_t hang_ns, uint64_t now_ns);
 void recorder_unwatch(struct recorded *r);
@@ -100,5 +100,8 @@ void recorder_tell_hang(struct recorded *all, size_t count, uint64_t hang_ns, ui
 bool recorder_live(const struct recorded *r);
 /* In a process that runs recorder_live(): the program died, or its process runs another one now. */
 bool recorder_program_is_gone(void);
-/* Writes a log of what a dead process left in its rings; false: nothing could be read. */
-bool recorder_take_left(const struct recorded *dead);
+/*
+ * In a process of its own: writes a log of what a dead process left in its rings.  False: they
+ * could not be read, or no log could be opened.  `died_now` is as in session_adopt().
+ */
+bool recorder_take_left(int arena, bool died_now);

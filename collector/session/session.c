@@ -353,22 +353,52 @@ void session_init(struct config *config, const struct session_helper *helper)
 	session_leave();
 }
 
-void session_adopt(struct config *config)
+static void note_time(struct thread_state *thread, const struct ring_record *r, const void *tail,
+		      void *latest)
+{
+	uint64_t end = r->end > r->begin && r->end < NEVER ? r->end : r->begin;
+
+	if (end > *(uint64_t *)latest)
+		*(uint64_t *)latest = end;
+}
+
+/* The latest that is known of the process that was adopted. */
+static uint64_t last_tick(const struct arena_header *a)
+{
+	const struct tick_span ever = { .end = NEVER };
+	uint64_t latest = a->points[a->point & 1].tick;
+	uint8_t tail[RING_TAIL_MAX];
+	struct ring_record r;
+
+	for (struct thread_state *t = session_threads(); t; t = thread_next(t)) {
+		ring_poll(&t->ring);
+		while (ring_next(&t->ring, true, &r, tail))
+			note_time(t, &r, tail, &latest);
+		ring_rewind(&t->ring, a->commit & 1);
+		thread_put_open(t, &ever, note_time, &latest);
+	}
+	return latest + 1;
+}
+
+void session_adopt(struct config *config, bool died_now)
 {
 	const struct arena_header *a = arena();
 
 	session.owner = getpid();
 	session.config = config;
 	session.shared->window = a->window;
-	session.shared->spans[session.shared->window % SPANS] =
-		(struct tick_span){ .begin = a->window_begin,
-				    .end = a->window_end ? a->window_end : tick_now() };
 	for (struct thread_state *thread = session_threads(); thread;
 	     thread = thread_next(thread)) {
 		ring_rewind(&thread->ring, a->commit & 1);
+		thread->track_log = 0; /* the number of another writer's log */
 		if (thread->windows_closed + 1 < session.shared->window)
 			thread->windows_closed = session.shared->window - 1;
 	}
+	session.shared->spans[session.shared->window % SPANS] =
+		(struct tick_span){ .begin = a->window_begin,
+				    .end = a->window_end ? a->window_end
+					   : died_now    ? tick_now()
+							 : last_tick(a) };
 }
 
 void session_stop_working(void)

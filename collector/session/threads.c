@@ -81,6 +81,8 @@ static struct thread_state *add_thread(void)
 		bytes = 0; /* records of this thread are only counted */
 	}
 	thread = thread_new(bytes);
+	if (!thread && bytes)
+		thread = thread_new(bytes = 0);
 	if (!thread)
 		return NULL;
 	session.shared->ring_bytes += bytes;
@@ -163,6 +165,8 @@ struct thread_state *session_thread(bool make)
 		session.has_helper = session.helper->start(session.config);
 	if (thread)
 		catch_up(thread);
+	else if (session.shared->mode & MODE_RECORD && session_threads()) /* no space is left */
+		atomic_fetch_add(&session_threads()->ring.lost, 1);
 	else
 		session.shared->ignored++;
 	session_leave();

@@ -265,22 +265,30 @@ static enum status save_left(struct log_ring *r, const char *folder, const char 
 	return store_save(r, &place, &why, false, bytes, err);
 }
 
+enum status store_open_left(const char *path, int flags, int *fd, struct error *err)
+{
+	struct stat file;
+
+	/* not blocking: somebody may have put a FIFO there */
+	*fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (*fd < 0)
+		return fail(err, errno == EACCES ? ST_ABSENT : ST_IO, NOWHERE, "%s: %s", path,
+			    strerror(errno));
+	if (fstat(*fd, &file) != 0 || !S_ISREG(file.st_mode))
+		return fail(err, ST_FORMAT, NOWHERE, "it is no file");
+	if (file.st_uid != geteuid()) /* it names the files that we would write */
+		return fail(err, ST_ABSENT, NOWHERE, "it is another user's");
+	return ST_OK;
+}
+
 enum status store_save_left(const char *path, const char *folder, const char *word, uint64_t *bytes,
 			    struct error *err)
 {
-	/* not blocking: somebody may have put a FIFO there */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct log_ring *r = malloc(sizeof(*r));
-	struct stat file;
-	enum status st = ST_OK;
+	int fd = -1;
 
 	*bytes = 0;
-	if (!r)
-		st = fail_memory(err);
-	else if (fd < 0)
-		st = fail(err, ST_IO, NOWHERE, "%s: %s", path, strerror(errno));
-	else if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
-		st = fail(err, ST_FORMAT, NOWHERE, "it is no file");
+	enum status st = r ? store_open_left(path, O_RDONLY, &fd, err) : fail_memory(err);
 	if (st == ST_OK)
 		st = log_ring_open(r, read_file, &fd, err);
 	if (st == ST_OK)

@@ -89,6 +89,11 @@ const char *store_network_name(unsigned long type);
  */
 enum status store_save_left(const char *path, const char *folder, const char *word, uint64_t *bytes,
 			    struct error *err);
+/*
+ * Opens what a process of this user left; `flags` are those of open().  *fd: -1, or to be closed
+ * whatever is returned.  ST_ABSENT: it is another user's.
+ */
+enum status store_open_left(const char *path, int flags, int *fd, struct error *err);
 /* Writes the blocks of a ring as a log; with `ended` it gets an END block. */
 struct log_ring;
 enum status store_save(struct log_ring *r, const struct store_place *place,

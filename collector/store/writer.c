@@ -354,7 +354,7 @@ void writer_run(const struct config *config, const struct probe_type *const *pro
 	free_writer(w);
 }
 
-void writer_put_left(const struct config *config, const struct probe_type *const *probes,
+bool writer_put_left(const struct config *config, const struct probe_type *const *probes,
 		     uint32_t pid, const char *command)
 {
 	const struct arena_header *a = arena();
@@ -362,7 +362,7 @@ void writer_put_left(const struct config *config, const struct probe_type *const
 	struct writer *w = make_writer(config, probes);
 
 	if (!w)
-		return;
+		return false;
 	w->pid = pid;
 	w->command = command;
 	w->is_last = w->clips = w->opened = w->recording = true;
@@ -384,5 +384,7 @@ void writer_put_left(const struct config *config, const struct probe_type *const
 	if (w->trace)
 		writer_put_window(w);
 	writer_close_log(w);
+	bool good = !w->broken;
 	free_writer(w);
+	return good;
 }

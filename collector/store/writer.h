@@ -40,9 +40,9 @@ void writer_run(const struct config *config, const struct probe_type *const *pro
 
 /*
  * Writes a log of what a dead process left in its arena, if anything; see session_adopt().
- * `command` is its command line.
+ * `command` is its command line.  False: no log could be opened.
  */
-void writer_put_left(const struct config *config, const struct probe_type *const *probes,
+bool writer_put_left(const struct config *config, const struct probe_type *const *probes,
 		     uint32_t pid, const char *command);
 
 /* ---- for probes: ids belong to the open log, and are 0 when a ceiling is reached ---- */

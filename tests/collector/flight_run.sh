@@ -235,6 +235,74 @@ test_death() {
 	expect 'the end is unknown' '^about saved_tail=the end is not known: the process lived 0\.'
 }
 
+# Program and recorder are killed together: what nobody had read is in the file of the threads' rings.
+test_ring_files() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	shared=$(mktemp -d /dev/shm/flight.XXXXXX 2>/dev/null) || { skip='no /dev/shm'; return; }
+	for ring in 0 4M; do
+		TACHO_RING_DIR=$shared TACHO_SAMPLE=none TACHO_WINDOW=all TACHO_RING=$ring TACHO_SAVE_ON=death \
+			TACHO_OUT=$work/log "$flight_program" steps=30 flush steps=30 wait=5000 &
+		pid=$!
+		sleep 0.7
+		equal 'for this user alone' "$(stat -c %a "$shared"/*.rings)" 600
+		"$record" -q --ring-dir "$shared" --out "$work/log" -- true 2>"$work/told"
+		equal 'in use' "$(ls "$shared" | grep -c 'rings$') $(cat "$work/told")" '1 '
+		kill -9 $(pgrep -f -- "--record-for $pid\$") $pid
+		wait $pid 2>/dev/null
+		"$record" -q --ring $ring --ring-dir "$shared" --out "$work/log" -- true
+		equal 'all is taken' "$(ls -A "$shared" | wc -l)" 0
+		equal "logs with a ring of $ring" "$(logs)" 2
+		cat "$work"/log/*.tacho >"$work/out"
+		steps=0
+		for f in "$work"/log/*.tacho; do
+			"$dump" "$f" >"$work/told"
+			steps=$((steps + $(sed -n 's/^sum kind=10 name=step count=\([0-9]*\) .*/\1/p' "$work/told")))
+		done
+		equal "steps with a ring of $ring" $steps 60
+		expect 'the last one is open' '^step number=59 early=0 open=1'
+		expect 'ends when it was last heard of' '^window spec=all cut=1 closed=1 ns=[0-9]{1,9} '
+		rm -r "$work/log"
+	done
+	planted=$(uname -n).p1.1.rings
+	mkfifo "$shared/$planted"
+	timeout 20 "$record" -q --ring-dir "$shared" --out "$work/log" -- true 2>"$work/told"
+	equal status $? 0
+	expect 'a FIFO' '1\.rings is unchanged: it is no file'
+	rm "$shared/$planted"
+	head -c 20000 /dev/zero >"$shared/$planted"
+	"$record" -q --ring-dir "$shared" --out "$work/log" -- true 2>"$work/told"
+	expect 'no rings' '1\.rings is unchanged: no log can be made of it'
+	if chown 65534 "$shared/$planted" 2>/dev/null; then
+		"$record" -q --ring-dir "$shared" --out "$work/log" -- true 2>"$work/told"
+		equal "somebody else's is left" "$(cat "$work/told") $(ls "$shared")" " $planted"
+	fi
+	rm -r "$shared"
+}
+
+test_small_ring_files() { # a full file system costs the program nothing but counted events
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	mkdir -p "$work/small"
+	for size in 3 11; do
+		if ! mount -t tmpfs -o size=${size}m tmpfs "$work/small" 2>/dev/null; then
+			skip='no right to mount a small disk'
+			return
+		fi
+		"$record" --ring-dir "$work/small" --out "$work/log" -- "$B/tests/traced_program" threads 1000 2>"$work/told"
+		equal "status with $size MiB" $? 0
+		[ $size = 11 ] ||
+			expect 'its reason' 'small has 3.0 MiB left, and the rings of a process need 10 MiB: they are in its memory'
+		equal 'nothing is left' "$(ls -A "$work/small" | wc -l)" 0
+		umount "$work/small"
+		tell 0
+		ranges=$(sed -n 's/^sum kind=7 name=work count=\([0-9]*\) .*/\1/p' "$work/told")
+		lost=$(sed -n 's/^lost \([0-9]*\) ring full.*/\1/p' "$work/told")
+		[ $size = 11 ] || equal 'all' "${lost:-0}" 0
+		[ $size = 3 ] || equal 'some have no ring' $((${lost:-0} > 0)) 1
+		equal "all or counted with $size MiB" $((${ranges:-0} + ${lost:-0})) 8000
+		rm -r "$work/log"
+	done
+}
+
 test_record_death() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	for death in $deaths; do

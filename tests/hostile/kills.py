@@ -36,13 +36,13 @@ def wait_until(holds, seconds=30):
 class Recorded:
     """tacho-record and the program below it."""
 
-    def __init__(self, bin_folder, pause, unknown=False):
+    def __init__(self, bin_folder, pause, unknown=False, options=()):
         """unknown: the recorder is stopped before it learns of the program."""
         self.bin, self.work = bin_folder, tempfile.mkdtemp(prefix="kills.")
         self.counter = os.path.join(self.work, "counted")
         with open(self.counter, "wb") as f:
             f.write(bytes(8))
-        command = [os.path.join(bin_folder, "tacho-record"), "--out", os.path.join(self.work, "log"), "--",
+        command = [os.path.join(bin_folder, "tacho-record"), "--out", os.path.join(self.work, "log"), *options, "--",
                    "sh", "-c", "read go; exec \"$@\"", "sh",
                    os.path.join(bin_folder, "tests/traced_program"), "counted", str(pause)]
         self.process = subprocess.Popen(command, env=dict(os.environ, COUNTED=self.counter), stdin=subprocess.PIPE,
@@ -203,6 +203,32 @@ def kill_in_the_last_round(bin_folder, times):
     return judge("writer killed in its last round, %d times" % times, [(text, False) for text in wrong])
 
 
+def kill_all(bin_folder, dice, times, shared="/dev/shm"):
+    """All that read the rings are killed with the program, and mostly tacho-record too: the next one finds the file."""
+    wrong = []
+    for _ in range(times):
+        rings = tempfile.mkdtemp(prefix="kills.", dir=shared)
+        r = Recorded(bin_folder, dice.choice(PAUSES), options=["--ring-dir", rings])
+        victims = [r.program, r.recorder] + [r.process.pid] * (dice.random() < 0.7)
+        time.sleep(dice.uniform(0.001, 1.3))
+        victims += r.children(r.recorder)
+        dice.shuffle(victims)
+        for pid in victims:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        r.process.wait()
+        again = [os.path.join(bin_folder, "tacho-record"), "-q", "--ring-dir", rings, "--out", r.work, "--", "true"]
+        # they are dying still, or a child of the recorder reads what is left
+        wait_until(lambda: subprocess.run(again, check=True) and not os.listdir(rings))
+        _, err, made, got, lost = r.end()
+        if not made <= got + lost <= made + UNDER_WAY or os.listdir(rings):
+            wrong.append("made %d, in the log %d, lost %d, left %s: %s" % (made, got, lost, os.listdir(rings), err))
+        shutil.rmtree(rings)
+    return judge("all killed with rings in /dev/shm, %d times" % times, [(text, False) for text in wrong])
+
+
 VICTIMS = [("program",), ("writer",), ("recorder",), ("program", "writer"), ("program", "recorder"), ("recorder", "writer"),
            ("program", "recorder", "writer")]
 
@@ -226,7 +252,9 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     args = parser.parse_args()
     print("# seed %d" % args.seed)
-    good = [kill_before_it_knows(args.bin), kill_in_the_last_round(args.bin, args.count // 4), kills(args.bin, args.count, random.Random(args.seed)),
+    dice = random.Random(args.seed)
+    good = [kill_before_it_knows(args.bin), kill_in_the_last_round(args.bin, args.count // 4),
+            kill_all(args.bin, dice, args.count // 2), kills(args.bin, args.count, dice),
             args.count < 100 or kill_while_the_writer_rests(args.bin)]
     return 0 if all(good) else 1
 
