@@ -33,6 +33,7 @@ MODES = {
     "window": ["--window", "steps:3-6"],
     "ring": ["--ring", "2M", "--save-on", "slow=3,death"],
     "signal": ["--window", "signal", "--ring", "2M"],
+    "file": ["--ring-dir", "/dev/shm"],
     "linked": None,  # without tacho-record: the library is in the program, and a variable says what it records
 }
 ALL = ("whole", "window", "ring")
@@ -177,6 +178,8 @@ for program in ("c", "c-cuda"):  # it adopts orphans, and the recorder is none o
     rows(program, "reparent", modes=("linked",))
 rows("c", "adopts", modes=("linked",))
 rows("c", "adopts", ("first",), modes=("linked", "whole"))
+for words in ("exit 7", "_exit 7", "adopts", "reparent", "fork 4", "daemon", "threads", "descriptors"):
+    rows("c", words, ("inside",))
 rows("c", "exit 3", ("limit", "RLIMIT_NOFILE", 8), modes=("linked",))
 rows("c", "exit 3", ("limit", "RLIMIT_NPROC", 1), modes=("linked",))
 # not started
@@ -184,6 +187,13 @@ rows("none", "", modes=("whole", "ring"))
 rows("no-program", "", modes=("whole", "ring"))
 rows("folder", "", modes=("whole",))
 rows("no-interpreter", "", modes=("whole",))
+# with its rings in a file
+for words in ("exit 7", "_exit 7", "segv", "descriptors", "masks", "threads", "limits", "close_all", "reuse", "fork 4", "raw_fork 4",
+              "vfork_exec", "daemon", "exec", "seccomp", "userns", "opens 8", "file_size", "lock_memory", "cancel", "fork_in_handler"):
+    rows("c", words, modes=("file",))
+rows("c", "work", one(signal.SIGKILL), modes=("file",))
+rows("c", "exit 3", ("limit", "RLIMIT_FSIZE", 0), modes=("file",))
+rows("c", "memory", ("limit", "RLIMIT_AS", 1 << 30), modes=("file",))
 # other compilers
 for program in ("c-static", "c-asan-gcc", "c-asan-clang", "c-tsan-gcc", "c-tsan-clang", "c-msan-clang",
                 "c-ubsan-clang"):
