@@ -109,21 +109,29 @@ static enum status accs_open(struct run *r, struct tables *into, struct error *e
 	return ST_OK;
 }
 
+/* The state of a report, unless one after it has the same. */
+static void acc_release(struct accumulator *f, const struct accumulator *end)
+{
+	const struct report_type *type = f->type;
+	bool is_last = f->state != NULL;
+
+	for (const struct accumulator *later = f + 1; later < end; later++)
+		is_last &= later->state != f->state;
+	if (is_last && type->release)
+		type->release(f);
+	for (size_t k = 0; is_last && type->owned && type->owned[k] != SIZE_MAX; k++)
+		vec_release((char *)f->state + type->owned[k]);
+	if (is_last)
+		free(f->state);
+	f->state = NULL;
+}
+
 static void run_release(struct run *r)
 {
 	size_t i;
 
-	for (i = 0; i < r->acc_count; i++) {
-		const struct report_type *type = r->accs[i].type;
-
-		if (r->accs[i].is_second)
-			continue;
-		if (type->release)
-			type->release(&r->accs[i]);
-		for (size_t k = 0; type->owned && type->owned[k] != SIZE_MAX; k++)
-			vec_release((char *)r->accs[i].state + type->owned[k]);
-		free(r->accs[i].state);
-	}
+	for (i = 0; i < r->acc_count; i++)
+		acc_release(&r->accs[i], r->accs + r->acc_count);
 	for (i = 0; r->steps && i <= r->process_count; i++)
 		steps_release(&r->steps[i]);
 	free(r->accs);
@@ -369,9 +377,12 @@ static enum status run_end(struct run *r, struct error *err)
 			TRY(steps_infer(&r->steps[i], p.begin_ns, p.begin_ns + p.span_ns, err));
 		TRY(steps_keep(&r->steps[i], err));
 	}
-	for (k = 0; k < r->acc_count; k++)
+	for (k = 0; k < r->acc_count; k++) {
 		if (r->accs[k].type->end)
 			TRY(r->accs[k].type->end(&r->accs[k], err));
+		/* The tables of the next may grow where its sums were. */
+		acc_release(&r->accs[k], r->accs + r->acc_count);
+	}
 	return ST_OK;
 }
 

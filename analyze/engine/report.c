@@ -41,11 +41,9 @@ enum status acc_bounded_row(struct accumulator *f, const char *table, uint32_t p
 			    union value *keys, size_t name, union value **row, struct error *err)
 {
 	struct table *t = tables_find(f->tables, table);
-	bool takes;
 
 	acc_rank(f, process, keys);
-	TRY(table_takes(t, keys, &takes, err));
-	if (!takes)
+	if (!table_takes(t, keys))
 		keys[name].text = TABLE_OTHER;
 	return table_row(t, keys, row, err);
 }

@@ -148,11 +148,9 @@ size_t table_count(const struct table *t)
 	return t ? t->count : 0;
 }
 
-const char *table_text(struct table *table, const char *text, struct error *err)
+/* NULL: the tables do not hold it. */
+static const char *text_find(const struct tables *t, const char *text, uint64_t hash)
 {
-	struct tables *t = table->tables;
-	size_t len = strlen(text);
-	uint64_t hash = hash_text(text, len);
 	uint32_t i;
 
 	for (size_t at = hash_first(&t->text_index, hash);
@@ -160,6 +158,18 @@ const char *table_text(struct table *table, const char *text, struct error *err)
 	     at = hash_next(&t->text_index, at))
 		if (!strcmp(t->texts[i], text))
 			return t->texts[i];
+	return NULL;
+}
+
+const char *table_text(struct table *table, const char *text, struct error *err)
+{
+	struct tables *t = table->tables;
+	size_t len = strlen(text);
+	uint64_t hash = hash_text(text, len);
+	const char *known = text_find(t, text, hash);
+
+	if (known)
+		return known;
 	char *copy = arena_text(&t->arena, text, len);
 	if (!copy) {
 		fail(err, ST_CEILING, NOWHERE, "the names of a report exceed its memory");
@@ -198,30 +208,39 @@ static union value neutral(const struct column *c)
 
 enum { KEYS_MAX = 16 };
 
-/* Finds the row with these keys; where there is none, *row is NULL.  `keys` are those given, with
- * texts as the tables hold them, so that equal keys have equal words. */
-static enum status row_find(struct table *t, const union value *given, union value keys[KEYS_MAX],
-			    uint64_t *hash, union value **row, struct error *err)
+/* Returns the row with these keys, or NULL.  `keys` hold texts as the tables do, so that equal keys
+ * have equal words. */
+static union value *row_at(const struct table *t, const union value keys[KEYS_MAX], uint64_t *hash)
 {
 	uint32_t i;
 
 	*hash = 0;
-	for (size_t k = 0; k < t->keys; k++) {
-		keys[k] = given[k];
-		if (column_is_text(&t->type->columns[k]) && given[k].text) {
-			keys[k].text = table_text(t, given[k].text, err);
-			if (!keys[k].text)
-				return ST_CEILING;
-		}
+	for (size_t k = 0; k < t->keys; k++)
 		*hash = hash_word(*hash, keys[k].u64);
-	}
-	*row = NULL;
 	for (size_t at = hash_first(&t->index, *hash);
-	     !*row && (i = hash_item(&t->index, &at, *hash)) != HASH_NONE;
-	     at = hash_next(&t->index, at))
+	     (i = hash_item(&t->index, &at, *hash)) != HASH_NONE; at = hash_next(&t->index, at))
 		if (!memcmp(t->rows[i], keys, t->keys * sizeof(keys[0])))
-			*row = t->rows[i];
-	return ST_OK;
+			return t->rows[i];
+	return NULL;
+}
+
+/* The same of keys with any texts.  The tables do not take texts from them. */
+static union value *row_find(const struct table *t, const union value *given)
+{
+	union value keys[KEYS_MAX];
+	uint64_t hash;
+
+	for (size_t k = 0; k < t->keys; k++) {
+		const char *text = given[k].text;
+
+		keys[k] = given[k];
+		if (!column_is_text(&t->type->columns[k]) || !text)
+			continue;
+		keys[k].text = text_find(t->tables, text, hash_text(text, strlen(text)));
+		if (!keys[k].text)
+			return NULL;
+	}
+	return row_at(t, keys, &hash);
 }
 
 enum status table_row(struct table *t, const union value *given, union value **row,
@@ -230,7 +249,15 @@ enum status table_row(struct table *t, const union value *given, union value **r
 	union value keys[KEYS_MAX];
 	uint64_t hash;
 
-	TRY(row_find(t, given, keys, &hash, row, err));
+	for (size_t k = 0; k < t->keys; k++) {
+		keys[k] = given[k];
+		if (!column_is_text(&t->type->columns[k]) || !given[k].text)
+			continue;
+		keys[k].text = table_text(t, given[k].text, err);
+		if (!keys[k].text)
+			return ST_CEILING;
+	}
+	*row = row_at(t, keys, &hash);
 	if (*row)
 		return ST_OK;
 	union value *made = arena_take(&t->tables->arena, t->columns * sizeof(*made), 0);
@@ -249,10 +276,7 @@ enum status table_row(struct table *t, const union value *given, union value **r
 enum status table_have(struct table *t, const union value *given, union value **row,
 		       struct error *err)
 {
-	union value keys[KEYS_MAX];
-	uint64_t hash;
-
-	TRY(row_find(t, given, keys, &hash, row, err));
+	*row = row_find(t, given);
 	return *row ? ST_OK
 		    : fail(err, ST_FORMAT, NOWHERE,
 			   "the tables are inconsistent: a row that %.60s should have is missing",
@@ -437,23 +461,14 @@ static enum status keep_not(void *self, struct table *t, union value *row, bool 
 	return ST_OK;
 }
 
-enum status table_takes(struct table *t, const union value *keys, bool *takes, struct error *err)
+bool table_takes(const struct table *t, const union value *keys)
 {
-	union value own[KEYS_MAX], *known = NULL;
-	uint64_t hash;
-
-	if (t->count >= TABLE_NAMES)
-		TRY(row_find(t, keys, own, &hash, &known, err));
-	*takes = t->count < TABLE_NAMES || known;
-	return ST_OK;
+	return t->count < TABLE_NAMES || row_find(t, keys);
 }
 
 enum status table_accepts(struct table *t, const union value *keys, bool *is_accepted,
 			  struct error *err)
 {
-	union value own[KEYS_MAX], *known;
-	uint64_t hash;
-
 	*is_accepted = true;
 	if (!t->type->rows_most || t->count < t->type->rows_most)
 		return ST_OK;
@@ -462,7 +477,7 @@ enum status table_accepts(struct table *t, const union value *keys, bool *is_acc
 	*is_accepted = order <= 0;
 	if (order >= 0)
 		return ST_OK;
-	TRY(row_find(t, keys, own, &hash, &known, err));
+	const union value *known = row_find(t, keys);
 	*is_accepted = known || t->gone_bytes < TABLE_GONE_MOST;
 	return known || !*is_accepted ? ST_OK : table_sift(t, keep_not, last, err);
 }

@@ -157,7 +157,7 @@ enum status table_accepts(struct table *t, const union value *keys, bool *is_acc
  * or fits.  What does not fit belongs to the row TABLE_OTHER. */
 enum { TABLE_NAMES = 1 << 14 };
 #define TABLE_OTHER "(other)"
-enum status table_takes(struct table *t, const union value *keys, bool *takes, struct error *err);
+bool table_takes(const struct table *t, const union value *keys);
 /* For finish(): the row with these keys; ST_FORMAT: a damaged partial result lacks it. */
 enum status table_have(struct table *t, const union value *keys, union value **row,
 		       struct error *err);

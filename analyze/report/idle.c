@@ -30,7 +30,7 @@
 static RANK_TABLE(idle, &table_ranks, IDLE_COLUMNS, .by = "ns",
 		  .null_texts = "thread range python call");
 
-enum { OWNERS_MAX = 1 << 16 };
+enum { OWNERS_MAX = 1 << 14 };
 
 struct owner {
 	uint32_t gpu, thread, range, python, call; /* the key up to `phase` */

@@ -7,6 +7,7 @@
 #include "analyze/report/shared.h"
 #include "analyze/report/cells.h"
 
+#include "schemas/base/map.h"
 #include "schemas/base/vec.h"
 
 #define PHASE_COLUMNS(X)                                                                           \
@@ -58,20 +59,20 @@ struct tally {
 	uint64_t wall_ns, inclusive_ns, count;
 	bool inferred;
 };
-struct gap { /* what fell between mark `row` and the next */
-	struct tally tally;
-	uint64_t begin_ns; /* of its wall_ns, which are without a break */
-	size_t row;
-	uint32_t process, name; /* name 0: of `phase` */
+struct gap { /* what fell between mark `row` and the next: time, or ranges if there is a count */
+	uint64_t ns, begin_ns;              /* begin_ns: of time, which is without a break */
+	uint32_t row, count, process, name; /* name 0: of `phase` */
 	uint8_t phase;
+	bool inferred;
 };
 struct named { /* ranges of an annotation that no rule maps, or calls of an operator */
-	struct tally kinds[MARK_KINDS];
-	uint32_t process, name;
-	bool is_operator;
-	uint32_t next_now; /* index + 1 of another with something in MARK_RANGES_NOW */
+	uint32_t process, name; /* name 0: the operators behind the first NAMES_MAX names */
+	bool is_operator;       /* the key up to here */
 	bool has_now;
+	uint32_t next_now; /* index + 1 of another with something in MARK_RANGES_NOW */
+	struct tally kinds[MARK_KINDS];
 };
+enum { NAMED_KEY = offsetof(struct named, is_operator) + 1, NAMES_MAX = 16384 };
 struct process_phases {
 	struct tally kinds[MARK_KINDS][SWEEP_PHASES];
 	uint64_t beyond_ns[SWEEP_PHASES];     /* time of its steps that is in no window */
@@ -89,7 +90,7 @@ struct phases {
 	size_t gap_count, gap_cap;
 	struct named *named;
 	size_t named_count, named_cap;
-	uint32_t *named_of_name;    /* index + 1 of the one asked for last */
+	struct hash_index by_name;  /* of `named` */
 	uint16_t *phase_of_name[2]; /* by rule, + 1; [1]: pushed through tacho.h; 0: not asked */
 	uint32_t name_count, process_count;
 	struct cells cells;
@@ -106,8 +107,7 @@ static enum status phases_begin(struct accumulator *f, struct error *err)
 		if (trace_get_track(f->trace, i)->type == TRACK_STREAM)
 			s->processes[acc_process(f, i)].has_stream = true;
 	TRY(vec_new(&s->phase_of_name[0], (size_t)s->name_count + 1, err));
-	TRY(vec_new(&s->phase_of_name[1], (size_t)s->name_count + 1, err));
-	return vec_new(&s->named_of_name, (size_t)s->name_count + 1, err);
+	return vec_new(&s->phase_of_name[1], (size_t)s->name_count + 1, err);
 }
 
 static enum mark_kind kind_of(const struct step_row *row)
@@ -175,10 +175,10 @@ static enum status gap_put(struct phases *s, const struct gap *gap, struct error
 	struct gap *last = s->gap_count ? &s->gaps[s->gap_count - 1] : NULL;
 
 	if (last && last->row == gap->row && last->process == gap->process &&
-	    last->name == gap->name && last->phase == gap->phase) {
-		if (!last->tally.wall_ns)
-			last->begin_ns = gap->begin_ns;
-		tally_add(&last->tally, &gap->tally);
+	    last->name == gap->name && last->phase == gap->phase && !last->count == !gap->count) {
+		last->ns += gap->ns;
+		last->count += gap->count;
+		last->inferred |= gap->inferred;
 		return ST_OK;
 	}
 	TRY(vec_reserve(&s->gaps, &s->gap_cap, s->gap_count + 1, err));
@@ -195,16 +195,19 @@ static enum status put_interval(struct accumulator *f, const struct phase_interv
 	struct process_phases *p = &s->processes[st->process];
 	const struct step_list *steps = &f->steps[st->process];
 	struct tally tally = { .wall_ns = st->end_ns - st->begin_ns, .inferred = st->inferred };
-	struct gap gap = {
-		.tally = tally, .begin_ns = st->begin_ns, .process = st->process, .phase = st->phase
-	};
+	size_t row = steps_at(steps, st->begin_ns, &p->interval_row);
+	struct gap gap = { .ns = tally.wall_ns,
+			   .begin_ns = st->begin_ns,
+			   .row = (uint32_t)row,
+			   .process = st->process,
+			   .phase = st->phase,
+			   .inferred = tally.inferred };
 
-	gap.row = steps_at(steps, st->begin_ns, &p->interval_row);
-	if (gap.row == steps->count)
+	if (row == steps->count)
 		return ST_OK; /* before the first mark; without any, the sweep has the window's */
 	if (st->step & STEP_GAP)
 		return gap_put(s, &gap, err);
-	time_reach(f, p, steps, gap.row);
+	time_reach(f, p, steps, row);
 	tally_add(&p->kinds[MARK_TIME_NOW][st->phase], &tally);
 	return ST_OK;
 }
@@ -231,27 +234,38 @@ static unsigned phase_of(struct accumulator *f, const struct event *e)
 	return phase;
 }
 
-static enum status named_find(struct phases *s, uint32_t process, uint32_t name, bool is_operator,
-			      struct named **out, struct error *err)
+/* Annotations have rows only if S was ever in them: inside of others they decide nothing. */
+static bool has_row(const struct accumulator *f, const char *name)
 {
-	size_t i = 0;
-	uint32_t *guess = &s->named_of_name[name <= s->name_count ? name : 0];
+	unsigned count = context_phase_count(f->context);
 
-	if (*guess && s->named[*guess - 1].process == process)
-		i = *guess - 1;
-	else if (!*guess)
-		i = s->named_count; /* its first range in any process */
-	for (; i < s->named_count; i++) {
-		*out = &s->named[i];
-		*guess = (uint32_t)i + 1;
-		if ((*out)->name == name && (*out)->process == process &&
-		    (*out)->is_operator == is_operator)
-			return ST_OK;
-	}
+	for (unsigned i = name_rules_phase_count(f->rules); i < count; i++)
+		if (context_phase(f->context, i).name == name)
+			return true;
+	return false;
+}
+
+/* NULL: there are too many names for one without a row. */
+static enum status named_find(struct accumulator *f, uint32_t process, uint32_t name,
+			      bool is_operator, struct named **out, struct error *err)
+{
+	struct phases *s = f->state;
+	struct named new = { .process = process, .name = name, .is_operator = is_operator };
+	uint64_t hash = hash_word((uint64_t)process << 32 | name, is_operator);
+	uint32_t i = hash_find(&s->by_name, hash, s->named, sizeof(new), &new, NAMED_KEY);
+
+	*out = i == HASH_NONE ? NULL : &s->named[i];
+	if (*out)
+		return ST_OK;
+	if (s->named_count >= NAMES_MAX && name && is_operator)
+		return named_find(f, process, 0, true, out, err);
+	if (s->named_count >= NAMES_MAX && !is_operator &&
+	    !has_row(f, trace_text(f->trace, name, NULL)))
+		return ST_OK;
 	TRY(vec_reserve(&s->named, &s->named_cap, s->named_count + 1, err));
+	TRY(hash_add(&s->by_name, hash, (uint32_t)s->named_count, err));
 	*out = &s->named[s->named_count++];
-	*guess = (uint32_t)s->named_count;
-	**out = (struct named){ .process = process, .name = name, .is_operator = is_operator };
+	**out = new;
 	return ST_OK;
 }
 
@@ -272,27 +286,31 @@ static enum status put_counted(struct accumulator *f, uint32_t process, const st
 	struct process_phases *p = &s->processes[process];
 	const struct step_list *steps = &f->steps[process];
 	struct tally tally = { .inclusive_ns = e->end_ns - e->begin_ns, .count = 1 };
-	struct gap gap = { .tally = tally, .process = process, .phase = (uint8_t)phase };
+	size_t row = steps_at(steps, e->begin_ns, &p->range_row);
+	struct gap gap = { .ns = tally.inclusive_ns,
+			   .row = (uint32_t)row,
+			   .count = 1,
+			   .process = process,
+			   .name = phase == PHASE_NONE ? e->name : 0,
+			   .phase = (uint8_t)phase };
 	enum mark_kind kind = MARK_ABSENT;
 	bool is_operator = e->subkind == RANGE_OP;
 	struct named *named;
 
-	gap.row = steps_at(steps, e->begin_ns, &p->range_row);
-	if (phase == PHASE_NONE)
-		gap.name = e->name;
-	if (gap.row < steps->count && e->begin_ns >= steps->rows[gap.row].mark_end_ns)
+	if (row < steps->count && e->begin_ns >= steps->rows[row].mark_end_ns)
 		return is_operator ? ST_OK : gap_put(s, &gap, err);
-	if (gap.row < steps->count) {
+	if (row < steps->count) {
 		kind = MARK_RANGES_NOW;
-		ranges_reach(f, p, steps, gap.row);
+		ranges_reach(f, p, steps, row);
 	}
 	if (phase != PHASE_NONE) {
 		tally_add(&p->kinds[kind][phase], &tally);
 		return ST_OK;
 	}
-	TRY(named_find(s, process, e->name, is_operator, &named, err));
-	tally_add(&named->kinds[kind], &tally);
-	if (kind == MARK_RANGES_NOW && !named->has_now) {
+	TRY(named_find(f, process, e->name, is_operator, &named, err));
+	if (named)
+		tally_add(&named->kinds[kind], &tally);
+	if (named && kind == MARK_RANGES_NOW && !named->has_now) {
 		named->has_now = true;
 		named->next_now = p->first_now;
 		p->first_now = (uint32_t)(named - s->named) + 1;
@@ -424,7 +442,7 @@ static enum status end_phase(struct accumulator *f, uint32_t process, unsigned p
 static uint64_t beyond_windows(const struct accumulator *f, struct process_phases *p,
 			       const struct gap *gap)
 {
-	uint64_t at_ns = gap->begin_ns, end_ns = at_ns + gap->tally.wall_ns, ns = 0;
+	uint64_t at_ns = gap->begin_ns, end_ns = at_ns + gap->ns, ns = 0;
 	const struct sweep_window *all;
 	size_t count = sweep_windows(f->sweep, &all);
 
@@ -467,20 +485,9 @@ static enum status end_outside(struct accumulator *f, uint32_t process, unsigned
 	return ST_OK;
 }
 
-/* Annotations have rows only if S was ever in them: inside of others they decide nothing. */
-static bool has_row(const struct accumulator *f, const char *name)
-{
-	unsigned count = context_phase_count(f->context);
-
-	for (unsigned i = name_rules_phase_count(f->rules); i < count; i++)
-		if (context_phase(f->context, i).name == name)
-			return true;
-	return false;
-}
-
 static enum status end_named(struct accumulator *f, const struct named *named, struct error *err)
 {
-	const char *name = trace_text(f->trace, named->name, NULL);
+	const char *name = named->name ? trace_text(f->trace, named->name, NULL) : TABLE_OTHER;
 	bool counted[MARK_KINDS];
 	struct tally sum = { 0 };
 	union value *row, keys[OPERATION_NAME + 1];
@@ -516,6 +523,10 @@ static enum status phases_end(struct accumulator *f, struct error *err)
 	for (size_t i = 0; i < s->gap_count; i++) {
 		const struct gap *gap = &s->gaps[i];
 		const struct step_row *row = &f->steps[gap->process].rows[gap->row];
+		struct tally tally = { .wall_ns = gap->count ? 0 : gap->ns,
+				       .inclusive_ns = gap->count ? gap->ns : 0,
+				       .count = gap->count,
+				       .inferred = gap->inferred };
 
 		enum mark_kind kind =
 			f->steps[gap->process].is_inferred ? MARK_ABSENT : kind_of(row);
@@ -524,13 +535,14 @@ static enum status phases_end(struct accumulator *f, struct error *err)
 		if (!gap->name) {
 			struct process_phases *p = &s->processes[gap->process];
 
-			tally_add(&p->kinds[kind][gap->phase], &gap->tally);
-			if (kind != MARK_ABSENT)
+			tally_add(&p->kinds[kind][gap->phase], &tally);
+			if (kind != MARK_ABSENT && !gap->count)
 				p->beyond_ns[gap->phase] += beyond_windows(f, p, gap);
 			continue;
 		}
-		TRY(named_find(s, gap->process, gap->name, false, &named, err));
-		tally_add(&named->kinds[kind], &gap->tally);
+		TRY(named_find(f, gap->process, gap->name, false, &named, err));
+		if (named)
+			tally_add(&named->kinds[kind], &tally);
 	}
 	for (uint32_t process = 1; process <= s->process_count; process++) {
 		counted_kinds(&f->steps[process], counted);
@@ -569,7 +581,7 @@ const struct report_type report_phases = {
 	.with = REPORTS(&report_actions),
 	.state_size = sizeof(struct phases),
 	.owned = OWNED(offsetof(struct phases, processes), offsetof(struct phases, gaps),
-		       offsetof(struct phases, named), offsetof(struct phases, named_of_name),
+		       offsetof(struct phases, named), offsetof(struct phases, by_name.slots),
 		       offsetof(struct phases, phase_of_name[0]),
 		       offsetof(struct phases, phase_of_name[1]),
 		       offsetof(struct phases, cells.outside), offsetof(struct phases, cells.gaps)),

@@ -33,8 +33,7 @@
 	X(SLOW_PARTIAL, "partial", NULL, BOOL, MAX, "some steps had too many kernels to keep")
 static RANK_TABLE(slow_steps, &table_ranks, SLOW_COLUMNS, .by = "grew_ns");
 
-enum { PARTS_MAX = 1 << 19, SLOW_MAX = 8, GROWN_MAX = 3 };
-enum { LONGEST_KEPT = 4 * SLOW_MAX, MIDDLE_KEPT = 64, LATEST_KEPT = 16 };
+enum { PARTS_MAX = 1 << 18, SLOW_MAX = 8, GROWN_MAX = 3 };
 enum share_of { WHAT_PHASE, WHAT_IDLE, WHAT_KERNEL, WHAT_COUNT };
 
 struct share {                     /* time of a phase, cause or kernel in a step */
@@ -44,12 +43,8 @@ struct share {                     /* time of a phase, cause or kernel in a step
 	uint64_t ns;
 };
 enum { SHARE_KEY = offsetof(struct share, in_gap) + 1 };
-struct dropped {    /* steps whose parts are gone */
-	bool *rows; /* by step row */
-	size_t count;
-};
 struct slow {
-	struct dropped *dropped; /* by process */
+	struct steps_dropped *dropped; /* by process */
 	struct share *parts;
 	size_t count, cap;
 	struct hash_index index; /* of parts */
@@ -59,11 +54,6 @@ struct slow {
 	uint32_t process_count;
 	bool is_partial;
 };
-
-static bool is_dropped(const struct slow *s, uint32_t process, size_t row)
-{
-	return row < s->dropped[process].count && s->dropped[process].rows[row];
-}
 
 static enum status slow_begin(struct accumulator *f, struct error *err)
 {
@@ -98,50 +88,18 @@ static struct share *part_find(const struct slow *s, const struct share *key)
 	return i == HASH_NONE ? NULL : &s->parts[i];
 }
 
-struct mark_length {
-	uint64_t ns;
-	size_t row;
-};
-
-/* Decides which steps of a process so far keep their parts. */
-static enum status drop_steps(const struct step_list *l, struct dropped *d, struct error *err)
-{
-	size_t count = l->count > LATEST_KEPT ? l->count - LATEST_KEPT : 0, middle = count / 2;
-	struct mark_length *marks = calloc(count + 1, sizeof(*marks));
-	bool *rows = calloc(count + 1, sizeof(*rows));
-
-	if (!marks || !rows) {
-		free(marks);
-		free(rows);
-		return fail_memory(err);
-	}
-	for (size_t i = 0; i < count; i++)
-		marks[i] = (struct mark_length){ l->rows[i].mark_end_ns - l->rows[i].begin_ns, i };
-	SORT_BY(marks, count, UP(struct mark_length, ns), UP(struct mark_length, row));
-	for (size_t i = 0; i < count; i++) {
-		size_t off = i < middle ? middle - i : i - middle, row = marks[i].row;
-		bool was_dropped = row < d->count && d->rows[row];
-
-		rows[row] = was_dropped || (off > MIDDLE_KEPT / 2 && i + LONGEST_KEPT < count);
-	}
-	free(marks);
-	free(d->rows);
-	*d = (struct dropped){ rows, count };
-	return ST_OK;
-}
-
 static enum status drop_parts(struct accumulator *f, struct error *err)
 {
 	struct slow *s = f->state;
 	size_t kept = 0;
 
 	for (uint32_t process = 1; process <= s->process_count; process++)
-		TRY(drop_steps(&f->steps[process], &s->dropped[process], err));
+		TRY(steps_drop(&f->steps[process], &s->dropped[process], err));
 	hash_clear(&s->index);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct share *p = &s->parts[i];
 
-		if (is_dropped(s, p->process, p->row))
+		if (steps_is_dropped(&s->dropped[p->process], p->row))
 			continue;
 		TRY(hash_add(&s->index, part_hash(p), (uint32_t)kept, err));
 		s->parts[kept++] = *p;
@@ -157,7 +115,7 @@ static enum status part_add(struct accumulator *f, const struct share *one, stru
 	struct slow *s = f->state;
 	size_t most = one->what == WHAT_KERNEL ? PARTS_MAX / 2 : PARTS_MAX;
 
-	if (!one->ns || is_dropped(s, one->process, one->row))
+	if (!one->ns || steps_is_dropped(&s->dropped[one->process], one->row))
 		return ST_OK;
 	struct share *have = part_find(s, one);
 	if (have) {
@@ -386,6 +344,7 @@ static enum status explain(struct accumulator *f, const struct compared *c, stru
 
 static enum status end_process(struct accumulator *f, uint32_t process, struct error *err)
 {
+	const struct slow *s = f->state;
 	struct compared c = { .process = process };
 	enum status status = ST_OK;
 	size_t count;
@@ -401,7 +360,7 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 		uint64_t mine = 2 * steps[i].wall_ns;
 		uint64_t off = mine > twice ? mine - twice : twice - mine;
 
-		if (is_dropped(f->state, process, steps[i].place))
+		if (steps_is_dropped(&s->dropped[process], steps[i].place))
 			continue;
 		if (!c.median || off < best || (off == best && steps[i].row > c.median)) {
 			c.median = steps[i].row;
@@ -413,7 +372,8 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 		if (i && 4 * wall_of(c.step) <= 3 * twice)
 			break;
 		if (c.step != c.median &&
-		    !is_dropped(f->state, process, (size_t)(c.step - f->steps[process].rows)))
+		    !steps_is_dropped(&s->dropped[process],
+				      (size_t)(c.step - f->steps[process].rows)))
 			status = explain(f, &c, err);
 	}
 	free(steps);

@@ -20,7 +20,10 @@ struct path_thread {
 static enum status sum_at(struct path_sums *s, uint32_t node, struct path_sum **out,
 			  struct error *err)
 {
-	TRY(vec_reserve(&s->items, &s->cap, (size_t)node + 1, err));
+	/* Many paths become as many as there may be, and not half as many more. */
+	size_t count = node > PATHS_MAX / 2 && node < PATHS_MAX ? PATHS_MAX : (size_t)node + 1;
+
+	TRY(vec_reserve(&s->items, &s->cap, count, err));
 	*out = &s->items[node];
 	return ST_OK;
 }

@@ -139,12 +139,51 @@ enum status steps_keep(struct step_list *l, struct error *err)
 	for (size_t i = 0; i < l->count; i++)
 		if (!l->rows[i].is_out)
 			l->rows[i].is_kept = at++ % l->stride == 0;
+	if (l->repeats && !l->by_number) {
+		TRY(vec_new(&l->by_number, l->count, err));
+		for (size_t i = 0; i < l->count; i++)
+			l->by_number[i] = (struct step_number){ l->rows[i].number, i };
+		SORT_BY(l->by_number, l->count, UP(struct step_number, number),
+			UP(struct step_number, row));
+	}
 	return l->stride > 1 ? keep_extra(l, err) : ST_OK;
+}
+
+struct mark_length {
+	uint64_t ns;
+	size_t row;
+};
+
+enum status steps_drop(const struct step_list *l, struct steps_dropped *d, struct error *err)
+{
+	enum { LONGEST = 32, MIDDLE = 64, LATEST = 16 };
+	size_t count = l->count > LATEST ? l->count - LATEST : 0, middle = count / 2;
+	struct mark_length *marks = calloc(count + 1, sizeof(*marks));
+	bool *rows = calloc(count + 1, sizeof(*rows));
+
+	if (!marks || !rows) {
+		free(marks);
+		free(rows);
+		return fail_memory(err);
+	}
+	for (size_t i = 0; i < count; i++)
+		marks[i] = (struct mark_length){ l->rows[i].mark_end_ns - l->rows[i].begin_ns, i };
+	SORT_BY(marks, count, UP(struct mark_length, ns), UP(struct mark_length, row));
+	for (size_t i = 0; i < count; i++) {
+		size_t off = i < middle ? middle - i : i - middle, row = marks[i].row;
+
+		rows[row] = steps_is_dropped(d, row) || (off > MIDDLE / 2 && i + LONGEST < count);
+	}
+	free(marks);
+	free(d->rows);
+	*d = (struct steps_dropped){ rows, count };
+	return ST_OK;
 }
 
 void steps_release(struct step_list *l)
 {
 	free(l->rows);
+	free(l->by_number);
 	*l = (struct step_list){ 0 };
 }
 
@@ -153,33 +192,27 @@ size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at)
 	if (!l->count || at_ns < l->rows[0].begin_ns)
 		return l->count;
 	if (*at >= l->count || at_ns < l->rows[*at].begin_ns)
-		*at = 0;
+		*at = steps_begun(l, at_ns);
 	while (*at + 1 < l->count && l->rows[*at + 1].begin_ns <= at_ns)
 		(*at)++;
 	return *at;
 }
 
-/* How many rows have a begin, or a number, of at most `most`; rows ascend by it. */
-static size_t count_rows_to(const struct step_list *l, uint64_t most, bool by_number)
-{
-	size_t at;
-
-	SEARCH(at, 0, l->count, (by_number ? l->rows[at].number : l->rows[at].begin_ns) <= most);
-	return at;
-}
-
 size_t steps_begun(const struct step_list *l, uint64_t at_ns)
 {
-	size_t begun = count_rows_to(l, at_ns, false);
+	size_t begun;
 
+	SEARCH(begun, 0, l->count, l->rows[begun].begin_ns <= at_ns);
 	return begun ? begun - 1 : l->count;
 }
 
 size_t steps_find(const struct step_list *l, uint64_t number)
 {
-	size_t rows = l->repeats ? l->count : count_rows_to(l, number, true);
+	size_t at;
 
-	while (rows && l->repeats && l->rows[rows - 1].number != number)
-		rows--;
-	return rows && l->rows[rows - 1].number == number ? rows - 1 : l->count;
+	SEARCH(at, 0, l->count,
+	       (l->by_number ? l->by_number[at].number : l->rows[at].number) <= number);
+	if (at && l->by_number)
+		at = l->by_number[at - 1].row + 1;
+	return at && l->rows[at - 1].number == number ? at - 1 : l->count;
 }

@@ -22,13 +22,32 @@ struct step_row {
 	bool is_extra;    /* kept in addition to every Nth: one of the longest, or the last */
 };
 enum { STEPS_KEPT = 1 << 13, STEPS_LONGEST = 64 };
+struct step_number {
+	uint64_t number;
+	size_t row;
+};
 struct step_list {             /* zeroed: empty */
 	struct step_row *rows; /* by begin */
 	size_t count, cap;
-	bool is_inferred; /* there is no mark: the one row is the window */
-	bool repeats;     /* a number is not greater than that of the row before */
-	size_t stride;    /* every Nth step is kept; 1: all, 0: not decided */
+	bool is_inferred;              /* there is no mark: the one row is the window */
+	bool repeats;                  /* a number is not greater than that of the row before */
+	struct step_number *by_number; /* all rows, if numbers repeat: steps_keep() */
+	size_t stride;                 /* every Nth step is kept; 1: all, 0: not decided */
 };
+
+/*
+ * Steps whose details a report no longer keeps.  steps_drop() decides it in a long run, while marks
+ * still come: the longest steps so far, those about the median and the latest keep theirs.
+ */
+struct steps_dropped { /* zeroed: none.  The owner frees `rows` */
+	bool *rows;    /* by row of the list */
+	size_t count;
+};
+enum status steps_drop(const struct step_list *l, struct steps_dropped *d, struct error *err);
+static inline bool steps_is_dropped(const struct steps_dropped *d, size_t row)
+{
+	return row < d->count && d->rows[row];
+}
 
 /* Adds a mark.  *row (may be NULL) is valid until the next put; its owner sets is_settling and
  * is_out. */
@@ -53,5 +72,5 @@ void steps_release(struct step_list *l);
 size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at);
 /* The same by bisection, without *at. */
 size_t steps_begun(const struct step_list *l, uint64_t at_ns);
-/* Returns the last row with this number, or count. */
+/* Returns the last row with this number, or count.  Call it after steps_keep(). */
 size_t steps_find(const struct step_list *l, uint64_t number);

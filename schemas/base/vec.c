@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ITEMS = 16 };
+enum { FIRST_ITEMS = 16, MANY_ITEMS = 1 << 16 }; /* from MANY_ITEMS on a third is free at most */
 
 enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struct error *err)
 {
-	size_t wider = *cap > SIZE_MAX / 2 / size ? wanted : *cap * 2;
+	size_t more = *cap < MANY_ITEMS ? *cap : *cap / 2;
+	size_t wider = *cap > SIZE_MAX / 2 / size ? wanted : *cap + more;
 	void *held;
 
 	if (*cap >= wanted)

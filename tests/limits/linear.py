@@ -52,11 +52,11 @@ def pairs(n, name):
                  for i in range(n)]
 
 
-def steps(path, n):
+def steps(path, n, number=lambda i: i):
     """Marked steps with an operator each, whose shapes are its own, and a kernel."""
     row = {"ph": "X", "pid": 1, "tid": 1}
     events(path, [dict(row, **more) for i in range(n) for more in (
-        {"cat": "user_annotation", "name": f"ProfilerStep#{i}", "ts": 1000 * i, "dur": 900},
+        {"cat": "user_annotation", "name": f"ProfilerStep#{number(i)}", "ts": 1000 * i, "dur": 900},
         {"cat": "cpu_op", "name": "aten::mm", "ts": 1000 * i + 100, "dur": 50,
          "args": {"Input Dims": [[i + 1, 64], [64, 64]], "Input type": ["float", "float"]}},
         {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 1000 * i + 110, "dur": 10, "args": {"correlation": i + 1}},
@@ -72,6 +72,12 @@ def operators(path, n):
            '"schemaVersion": 1, ')
 
 
+def names(path, n):
+    """Two programs with ranges of the same names, in turn."""
+    events(path, [{"ph": "X", "cat": "user_annotation", "name": f"range {i}", "pid": pid, "tid": pid, "ts": 10 * i, "dur": 5}
+                  for i in range(n) for pid in (1, 2)], '"schemaVersion": 1, ')
+
+
 SHAPES = [
     ("members of an archive", 4000, archive, ".tar", "summary"),
     ("folders in folders", 800, folders, "", "summary"),
@@ -81,6 +87,8 @@ SHAPES = [
      lambda p, n: events(p, pairs(n, lambda i: f"f{i}"), '"schemaVersion": 1, '), ".json", "summary"),
     ("steps, and shapes of operators", 10000, steps, ".json", "roofline"),
     ("names of operators on the CPU", 2000, operators, ".json", "findings"),
+    ("steps of two epochs", 10000, lambda p, n: steps(p, n, lambda i: i % (n // 2)), ".json", "roofline"),
+    ("names of ranges of two programs", 10000, names, ".json", "phases"),
 ]
 
 

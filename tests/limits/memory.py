@@ -124,6 +124,24 @@ class Table:
         self.failed += not good
         print(f"{'ok' if good else 'not ok'} - {name}: {usage.ru_maxrss >> 10} MB under {ceiling // MB} MB, exit {status}")
 
+    def many_names(self, name, steps, ceiling):
+        """All reports of so many steps, each with a range of its own name and a kernel."""
+        if self.only and self.only not in name:
+            return
+        path, row = os.path.join(self.scratch, "names.json"), ',\n{"ph": "X", "cat": "%s", "name": "%s", "pid": 9, "tid": %d, ' \
+            '"ts": %d, "dur": %d, "args": {"correlation": %d}}'
+        with open(path, "w", encoding="utf-8") as f:
+            f.write('{"schemaVersion": 1, "traceEvents": [{}')
+            for i in range(steps):
+                at = 1000 * i
+                for one in (("user_annotation", f"ProfilerStep#{i}", 9, at, 900, 0),
+                            ("user_annotation", f"range {i}", 9, at + 50, 300, 0), ("cpu_op", "aten::mm", 9, at + 100, 50, 0),
+                            ("cuda_runtime", "cudaLaunchKernel", 9, at + 110, 10, i + 1), ("kernel", "k", 7, at + 130, 200, i + 1)):
+                    f.write(row % one)
+            f.write("]}")
+        self.resident(name, ["tacho-analyze", "-r", "all", "-f", "json"], path, ceiling)
+        os.unlink(path)
+
     def many_paths(self, name, each, ceiling):
         """A program with each * each * each call paths, a tenth of which launch a kernel; nothing of it is lost."""
         if self.only and self.only not in name:
@@ -219,6 +237,7 @@ def main():
         for how in ("json", "tacho"):
             t.row(f"reports of {how}", "tacho-analyze", ["--format", "json"], made(how, REPORTS), "o.report", REPORTS)
         t.many_gpus("4,000 GPUs", 4000, 256 * MB)
+        t.many_names("200,000 steps and names of ranges", 200000, 256 * MB)
         t.many_paths("1,000,000 call paths", 100, 256 * MB)
         events = a.times * CEILING // RECORD_BYTES
         t.recorder("recording", ["--sample", "none"], events)

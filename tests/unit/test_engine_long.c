@@ -81,10 +81,24 @@ static bool grew(struct tables *all, uint64_t step, uint64_t more_ns)
 	return false;
 }
 
+/* The length of the critical path of the median or the slowest step, if it is that step. */
+static uint64_t path_of(struct tables *all, const char *which, uint64_t step)
+{
+	struct table *t = tables_find(all, "critical");
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < table_count(t); i++)
+		if (!strcmp(table_at(t, i)[table_column(t, "which")].text, which) &&
+		    (step == NO_U64 || cell(all, "critical", i, "step") == step))
+			sum += cell(all, "critical", i, "ns");
+	return sum;
+}
+
 void test_engine_long_run(void)
 {
 	static const struct report_type *const reports[] = { &report_slow, &report_findings,
-							     &report_phases, NULL };
+							     &report_phases, &report_critical,
+							     NULL };
 	uint64_t sum_ns = 0, rows;
 	struct folder s;
 	struct engine_request how = {
@@ -122,6 +136,8 @@ void test_engine_long_run(void)
 		CHECK(has_row_of_step(all, SLOW_STEP, wall_us(SLOW_STEP) * 1000u));
 		CHECK(has_row_of_step(all, STEPS - 1, wall_us(STEPS - 1) * 1000u));
 		CHECK(grew(all, SLOW_STEP, SLOW_US * 1000u));
+		CHECK_U64(path_of(all, "slowest", SLOW_STEP), wall_us(SLOW_STEP) * 1000u);
+		CHECK_F64((double)path_of(all, "median", NO_U64), 904500, 500);
 		/* Cells of the first steps are kept apart, and with those of the others they are
 		 * the span. */
 		struct table *cells = tables_find(all, "cells");

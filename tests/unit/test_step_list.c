@@ -19,6 +19,7 @@ static void check_find(const uint64_t *numbers, size_t count)
 
 		CHECK_OK(steps_put(&l, &mark, &row, NULL), NULL);
 	}
+	CHECK_OK(steps_keep(&l, NULL), NULL);
 	for (number = 0; number < 12; number++) {
 		for (last = i = 0; i < count; i++)
 			last = numbers[i] == number ? i + 1 : last;

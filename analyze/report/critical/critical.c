@@ -29,8 +29,8 @@
 	X(CRITICAL_PCT, "pct", "%", F64, DERIVED, "share", .of = "step")
 static RANK_TABLE(critical, &table_ranks, CRITICAL_COLUMNS, .by = "ns");
 
-/* Of each sort; together some 200 MB at most. */
-enum { RECORDS_MAX = 1 << 20 };
+/* Of each sort; together some 200 MB at most.  Parts of many steps are dropped before that. */
+enum { RECORDS_MAX = 1 << 20, PARTS_MAX = 1 << 17 };
 
 struct path_part { /* of the path of a step: segments of one kind and name */
 	uint64_t ns;
@@ -39,16 +39,17 @@ struct path_part { /* of the path of a step: segments of one kind and name */
 	bool with_gap; /* the path up to the next mark, not to the end of its own */
 };
 struct critical_process {
-	size_t row;             /* the first that was not walked */
-	uint64_t phases_end_ns; /* phase intervals have come up to here */
-	bool is_refused;        /* that row passes the ceiling */
-	bool any;               /* a row before was asked for */
+	size_t row;                   /* the first that was not walked */
+	uint64_t phases_end_ns;       /* phase intervals have come up to here */
+	bool is_refused;              /* that row passes the ceiling */
+	bool any;                     /* a row before was asked for */
+	struct steps_dropped dropped; /* they have no parts */
 };
 struct critical {
 	struct critical_graph graph;
 	struct path_part *parts;
-	size_t part_count, part_cap;
-	struct path_segments walked; /* in one walk */
+	size_t part_count, part_cap, drop_at; /* drop_at: the count of parts at which some go */
+	struct path_segments walked;          /* in one walk */
 	struct critical_process *processes;
 	uint64_t *keep_ns; /* by process id: what ended before is not needed */
 	uint32_t *last;    /* by track, scratch of critical_sort() */
@@ -64,6 +65,7 @@ static enum status critical_begin(struct accumulator *f, struct error *err)
 	s->tracks = (size_t)trace_count(f->trace, TRACE_TRACKS) + 1;
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	s->to_ns = UINT64_MAX;
+	s->drop_at = PARTS_MAX;
 	TRY(vec_new(&s->last, s->tracks, err));
 	TRY(vec_new(&s->graph.launches, s->tracks, err));
 	TRY(vec_new(&s->processes, (size_t)s->process_count + 1, err));
@@ -184,6 +186,22 @@ static enum status part_add(struct critical *s, const struct path_part *one, str
 	return ST_OK;
 }
 
+/* Leaves the parts of steps that may be the median one or the slowest. */
+static enum status drop_parts(struct accumulator *f, struct error *err)
+{
+	struct critical *s = f->state;
+	size_t kept = 0;
+
+	for (uint32_t i = 1; i <= s->process_count; i++)
+		TRY(steps_drop(&f->steps[i], &s->processes[i].dropped, err));
+	for (size_t i = 0; i < s->part_count; i++)
+		if (!steps_is_dropped(&s->processes[s->parts[i].process].dropped, s->parts[i].row))
+			s->parts[kept++] = s->parts[i];
+	s->part_count = kept;
+	s->drop_at = kept > PARTS_MAX / 2 ? 2 * kept : PARTS_MAX;
+	return ST_OK;
+}
+
 static enum status walk(struct critical *s, const struct path_part *step, uint64_t begin_ns,
 			uint64_t end_ns, struct error *err)
 {
@@ -218,14 +236,17 @@ static enum status walk(struct critical *s, const struct path_part *step, uint64
 }
 
 /* Whether the gap after its mark belongs to the step is decided at the end. */
-static enum status walk_step(struct critical *s, const struct step_list *l, uint32_t process,
-			     struct error *err)
+static enum status walk_step(struct accumulator *f, uint32_t process, struct error *err)
 {
+	struct critical *s = f->state;
+	const struct step_list *l = &f->steps[process];
 	struct critical_process *p = &s->processes[process];
 	const struct step_row *row = &l->rows[p->row];
 	struct path_part step = { .process = process, .row = (uint32_t)p->row, .with_gap = true };
 	bool is_last = p->row + 1 == l->count;
 
+	if (s->part_count >= s->drop_at)
+		TRY(drop_parts(f, err));
 	p->any |= !row->is_out;
 	if (!row->is_out) {
 		if (!is_last)
@@ -296,7 +317,7 @@ static enum status critical_put(struct accumulator *f, const struct sorted_batch
 	TRY(sort_all(s, err));
 	for (uint32_t i = 1; i <= s->process_count; i++) {
 		while (is_due(s, &f->steps[i], i, given_ns))
-			TRY(walk_step(s, &f->steps[i], i, err));
+			TRY(walk_step(f, i, err));
 		s->keep_ns[i] = needed_ns(f, i);
 	}
 	critical_forget(&s->graph, s->keep_ns, s->last, s->tracks);
@@ -358,7 +379,7 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 		TRY(walk(s, &step, l->rows[step.row].begin_ns, l->rows[step.row].end_ns, err));
 	}
 	while (!l->is_inferred && s->processes[process].row < l->count)
-		TRY(walk_step(s, l, process, err));
+		TRY(walk_step(f, process, err));
 	/* The counted step nearest to the median, of two the later; the slowest, of two the
 	 * earlier. */
 	uint64_t *walls;
@@ -375,7 +396,8 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 		const struct step_row *row = &l->rows[j];
 		double apart = (double)wall_of(row) - middle;
 
-		if (!row->is_counted || row->is_out)
+		if (!row->is_counted || row->is_out ||
+		    steps_is_dropped(&s->processes[process].dropped, j))
 			continue;
 		apart = apart < 0 ? -apart : apart;
 		if (!steps[0] || apart <= best) {
@@ -407,6 +429,14 @@ static enum status critical_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
+static void critical_release(struct accumulator *f)
+{
+	struct critical *s = f->state;
+
+	for (size_t i = 0; s->processes && i <= s->process_count; i++)
+		free(s->processes[i].dropped.rows);
+}
+
 static enum status critical_finish(struct tables *all, struct error *err)
 {
 	finish_shares(all, "critical", CRITICAL_KIND, CRITICAL_NS, CRITICAL_PCT);
@@ -429,5 +459,6 @@ const struct report_type report_critical = {
 	.begin = critical_begin,
 	.put = critical_put,
 	.end = critical_end,
+	.release = critical_release,
 	.finish = critical_finish,
 };

@@ -75,19 +75,20 @@ static struct op_call *call_at(struct op_thread *t, uint32_t number)
 	return number == NONE || number < t->first ? NULL : &t->calls[number - t->first];
 }
 
-/* What a call computes, of the step and phase of an event of it. */
+/* What a call computes, of the step and phase of an event of it: of its first GPU work, but in a
+ * process without a GPU of its own. */
 static enum status add_flops(struct operators *s, const struct op_row *row, const struct event *e,
 			     bool is_again, bool is_gpu, struct error *err)
 {
 	struct roofline_cell *cell;
 
-	if (!row->cost.is_matrix)
+	if (!row->cost.is_matrix || (!is_gpu && s->processes[row->process].device != NO_ID))
 		return ST_OK;
 	struct op_cost one =
 		cost_of_calls(&s->processes[row->process].gpu, &row->cost, row->is_tf32, 1);
 	TRY(operator_cell(s, row->process, e->step, e->phase, &cell, err));
 	for (int i = is_again; i < 2; i++) {
-		*(is_gpu ? &cell->flops[i] : &cell->called[i]) += one.flops;
+		cell->flops[i] += one.flops;
 		cell->peak_ps[i] += is_gpu ? one.compute_ps : 0;
 	}
 	return ST_OK;
@@ -339,6 +340,9 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 		s->processes[process].device = trace_get_track(f->trace, e->track)->device;
 		s->processes[process].gpu =
 			roofline_gpu_of(f, process, s->processes[process].device);
+		for (size_t i = 0; i < s->cell_count; i++) /* what calls had */
+			if (s->cells[i].process == process)
+				s->cells[i].flops[0] = s->cells[i].flops[1] = 0;
 	}
 	TRY(captures_put_work(f, &s->captures, e, l, err));
 	TRY(operator_cell(s, process, e->step, e->phase, &cell, err));

@@ -275,17 +275,16 @@ void roofline_count(struct accumulator *f, uint32_t process, struct roofline_gpu
 }
 
 /* `is_more`: the time is the cell's own, else that of all cells with these keys. */
-static enum status add_mfu(struct accumulator *f, const struct roofline_cell *c, bool is_cpu,
-			   uint64_t step, const char *phase, uint64_t time_ns, bool is_more,
-			   struct error *err)
+static enum status add_mfu(struct accumulator *f, const struct roofline_cell *c, uint64_t step,
+			   const char *phase, uint64_t time_ns, bool is_more, struct error *err)
 {
 	union value keys[MFU_FLOPS] = { 0 }, *row;
 
 	keys[MFU_STEP].u64 = step;
 	keys[MFU_PHASE].text = phase;
 	TRY(acc_row(f, "mfu", c->process, keys, &row, err));
-	sum_add(&row[MFU_FLOPS], is_cpu ? c->called[0] : c->flops[0]);
-	sum_add(&row[MFU_HARDWARE], is_cpu ? c->called[1] : c->flops[1]);
+	sum_add(&row[MFU_FLOPS], c->flops[0]);
+	sum_add(&row[MFU_HARDWARE], c->flops[1]);
 	sum_add(&row[MFU_MODEL_PS], c->peak_ps[0]);
 	sum_add(&row[MFU_HARDWARE_PS], c->peak_ps[1]);
 	if (is_more || !row[MFU_TIME].u64)
@@ -300,22 +299,20 @@ enum status roofline_put_cell(struct accumulator *f, const struct roofline_gpu *
 	uint32_t number = c->step & ~STEP_GAP;
 	size_t at = steps->is_inferred ? 0 : number ? steps_find(steps, number - 1) : steps->count;
 	uint64_t gpus = gpu->count ? gpu->count : 1; /* without a GPU: the host's wall */
-	bool is_cpu = !gpu->count;
 
 	if (!tables_find(f->tables, "mfu"))
 		return ST_OK;
-	TRY(add_mfu(f, c, is_cpu, NO_U64, context_phase(f->context, c->phase).name, c->gpu_ns, true,
-		    err));
+	TRY(add_mfu(f, c, NO_U64, context_phase(f->context, c->phase).name, c->gpu_ns, true, err));
 	if (at >= steps->count ||
 	    (!steps->is_inferred && (c->step & STEP_GAP) && !steps->rows[at].joins))
 		return ST_OK;
 	const struct step_row *step = &steps->rows[at];
 	uint64_t wall = (step->end_ns - step->begin_ns) * gpus;
 	if (step->is_kept || steps->is_inferred)
-		TRY(add_mfu(f, c, is_cpu, step->number, NULL, wall, false, err));
+		TRY(add_mfu(f, c, step->number, NULL, wall, false, err));
 	if (!step->is_counted && !steps->is_inferred)
 		return ST_OK;
-	return add_mfu(f, c, is_cpu, NO_U64, NULL, gpu->walls_ns * gpus, false, err);
+	return add_mfu(f, c, NO_U64, NULL, gpu->walls_ns * gpus, false, err);
 }
 
 static enum status roofline_finish(struct tables *all, struct error *err)

@@ -63,7 +63,6 @@ struct roofline_cell {
 	uint32_t process, step;
 	uint8_t phase;
 	double flops[2], peak_ps[2]; /* of matrix products; at the peak of their type */
-	double called[2];            /* FLOPs of calls, for processes without a GPU */
 	uint64_t gpu_ns;             /* of all GPU work */
 };
 /* Into the tables of the report; nothing where it was not asked for. */

@@ -102,8 +102,8 @@ struct host_process {
 };
 
 struct name_info { /* what the rules say about a name, asked once: matching is slow */
-	bool step_known, mapped_known, pushed_known, autograd_known, function_known, kernels_known;
-	bool is_step, is_autograd, puts_kernels;
+	bool step_known : 1, mapped_known : 1, pushed_known : 1, autograd_known : 1;
+	bool function_known : 1, kernels_known : 1, is_step : 1, is_autograd : 1, puts_kernels : 1;
 	uint8_t mapped;   /* phase of an annotation of this name, or PHASE_NONE */
 	uint8_t function; /* phase of a Python function of this name, or PHASE_NONE */
 	uint8_t pushed;   /* phase of one that was pushed through tacho.h */
