@@ -301,7 +301,7 @@ class Checks:
             print("FAIL " + text, file=sys.stderr)
 
     def report(self, *options):
-        done = subprocess.run([self.tool, *options, "-r", "stacks,modules,summary", "-f", "json", "-q"],
+        done = subprocess.run([self.tool, *options, "-r", "stacks,modules,memory,summary", "-f", "json", "-q"],
                               stdout=subprocess.PIPE, check=True)
         return json.loads(done.stdout)["ranks"]
 
@@ -447,6 +447,8 @@ class Checks:
         again = self.report("--merge", *parts)
         self.expect(again[0]["paths"] == whole[0]["paths"] and
                     again[0]["modules"] == whole[0]["modules"], f"{paths[0]}: partials differ")
+        self.expect(again[0]["memory"] == whole[0]["memory"] and whole[0]["memory"][0]["peaks"][0]["paths"],
+                    f"{paths[0]}: memory of partials differs")
 
     def compare_flame(self, path, nodes):
         """The page's flame graphs: each frame lies below one that it fits in, as wide as its share."""
