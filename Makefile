@@ -285,7 +285,8 @@ check-big: all
 	$(Q)$(B)/clients-xprof-venv/bin/python tests/clients/xprof/big_xspace.py --bin $(B)
 
 # What takes longer than CI has: all repetitions, NVIDIA's own CUPTI of each version beside what we
-# know of it, the stand-in for CUPTI under the sanitizers, PyTorch's own profiler.
+# know of it, the stand-in for CUPTI under the sanitizers, clang's sanitizers, which know more of what C
+# does not define, PyTorch's own profiler.
 .PHONY: check-long
 check-long: all fake
 	$(Q)$(MAKE) --no-print-directory check FULL=1
@@ -293,6 +294,7 @@ check-long: all fake
 	$(Q)python3 tests/fake/libcupti_versions.py --bin $(B)
 	$(Q)$(MAKE) --no-print-directory SAN=1 check-fake
 	$(Q)$(MAKE) --no-print-directory TSAN=1 check-fake
+	$(Q)$(MAKE) --no-print-directory check SAN=1 CC=clang NVCC= B=build-clang CHECKS="check-unit check-replay"
 	$(Q)$(MAKE) --no-print-directory check-clients FULL=1 CLIENTS="perfetto torch torch-profiler torch-distributed"
 # On a machine with a GPU only: counts against known launches, and what recording costs.
 check-gpu: all $(B)/tests/dump
