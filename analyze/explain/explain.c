@@ -2,6 +2,8 @@
 /* Definitions, from the tables of columns, causes, rules and checks. */
 #include "analyze/explain/explain.h"
 
+#include "analyze/report/report_list.h"
+
 #include <string.h>
 
 /* Of what tables whose name begins so are, and what stands behind their figures. */
@@ -80,6 +82,24 @@ static const char *combine_of(const struct column *c)
 	return words[c->combine];
 }
 
+/* The first report that has the table; the summary is a page of all. */
+static void add_report_of(struct blocks *b, const struct table_type *t)
+{
+	for (const struct report_type *const *r = report_types; *r; r++)
+		for (const struct table_type *const *i = (*r)->tables; i && *i; i++)
+			if (*i == t && strcmp((*r)->name, "summary") != 0) {
+				explain_line(b, "shown by",
+					     blocks_text(b, "--report %s", (*r)->name));
+				return;
+			}
+}
+
+static void add_report(struct blocks *b, const struct figure *f)
+{
+	explain_line(b, "is", f->report->help);
+	explain_line(b, "shown by", blocks_text(b, "--report %s", f->report->name));
+}
+
 static void add_column(struct blocks *b, const struct figure *f)
 {
 	const struct table_type *t = f->table;
@@ -91,6 +111,7 @@ static void add_column(struct blocks *b, const struct figure *f)
 				 t->under ? "[]." : "", table_member(t),
 				 t->nest == NEST_ARRAY ? "[]" : ""));
 	explain_line(b, "inputs", combine_of(f->column));
+	add_report_of(b, t);
 }
 
 static void add_columns(struct blocks *b, const struct figure *f)
@@ -101,6 +122,7 @@ static void add_columns(struct blocks *b, const struct figure *f)
 		add_sentencef(b, ROLE_TEXT, EXPLAIN_LABEL_AT + 2, "%s: %s", c->name, c->meaning);
 		b->last->words.is_hanging = true;
 	}
+	add_report_of(b, f->table);
 }
 
 static void add_cause(struct blocks *b, const struct figure *f)
@@ -159,6 +181,7 @@ static void add_definition(struct blocks *b, const struct figure *f)
 		const char *word;
 		void (*add)(struct blocks *b, const struct figure *f);
 	} types[] = {
+		[FIGURE_REPORT] = { "report", add_report },
 		[FIGURE_COLUMN] = { "figure", add_column },
 		[FIGURE_TABLE] = { "table", add_columns },
 		[FIGURE_CAUSE] = { "idle cause", add_cause },

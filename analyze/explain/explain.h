@@ -3,8 +3,8 @@
  * explain.h - what a figure means, its value in an input, and the events behind it.
  *
  * A figure is anything that a page or JSON shows: a column (by its name with or without the unit,
- * by its title, or as TABLE.COLUMN), a table, a cause, a phase, a rule of findings, a check, a
- * verdict.  If a name matches several figures, all are explained.
+ * by its title, or as TABLE.COLUMN), a report, a table, a cause, a phase, a rule of findings, a
+ * check, a verdict.  If a name matches several figures, all are explained.
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "analyze/format/text/line.h"
 
 enum figure_type {
+	FIGURE_REPORT,
 	FIGURE_COLUMN,
 	FIGURE_TABLE,
 	FIGURE_CAUSE,
@@ -27,6 +28,7 @@ struct figure {
 	const struct table_type *table; /* of a column or table */
 	const struct column *column;
 	const struct rule *rule;
+	const struct report_type *report;
 	char name[FIGURE_NAME]; /* as it is written in JSON */
 };
 

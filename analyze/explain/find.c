@@ -56,6 +56,14 @@ void figures_visit(visit_figure *visit, void *self)
 	const struct table_type *tables[REPORT_TABLES_MAX];
 	size_t count = report_tables(tables);
 
+	for (const struct report_type *const *r = report_types; *r; r++)
+		visit(self,
+		      &(struct figure){
+			      .type = FIGURE_REPORT,
+			      .report = *r,
+			      .table = (*r)->tables ? (*r)->tables[0] : NULL,
+		      },
+		      (*r)->name);
 	for (size_t i = 0; i < count; i++)
 		for (const struct column *c = tables[i]->columns; c->name; c++)
 			if (c->cell != CELL_HIST)

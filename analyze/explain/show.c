@@ -220,8 +220,8 @@ bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 
 	if (f->type == FIGURE_RULE)
 		return of_rule(f->rule, selection);
-	if (f->type == FIGURE_CHECK || f->type == FIGURE_VERDICT)
-		return false;
+	if (f->type == FIGURE_REPORT || f->type == FIGURE_CHECK || f->type == FIGURE_VERDICT)
+		return false; /* tables of a report have events of their own */
 	if (f->type == FIGURE_CAUSE || f->type == FIGURE_PHASE) {
 		snprintf(selection, FIGURE_NAME, "%s:%.80s",
 			 f->type == FIGURE_CAUSE ? "cause" : "phase", f->name);
@@ -331,8 +331,11 @@ void explain_input(struct blocks *b, const struct figure *f, struct tables *tabl
 	char selection[FIGURE_NAME];
 	struct table *t;
 
-	add_sentence(b, ROLE_TEXT, 0, "");
+	if (f->type != FIGURE_REPORT)
+		add_sentence(b, ROLE_TEXT, 0, "");
 	switch (f->type) {
+	case FIGURE_REPORT:
+		break;
 	case FIGURE_COLUMN:
 		add_rows(b, width, tables, f->table->name, f->column->name, NULL, NULL);
 		break;

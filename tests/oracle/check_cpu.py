@@ -164,6 +164,9 @@ ONE_RANK = {
     "the same with gradients": (
         [*training(), ("cpu_op", "aten::linear", 6000, 8000, numbered(6)), ("cpu_op", "aten::relu", 8000, 9000, numbered(7))],
         {"cpu_operators": 7000 / 3, "cpu_loop": 2000}, "Matrix products"),
+    "the first number of a thread": (
+        [("cpu_op", "aten::linear", 0, 2000, numbered(0)), ("cpu_op", "aten::relu", 2000, 3000, numbered(1)),
+         *training(begin=4000)], {"cpu_operators": 7000 / 3, "cpu_loop": 2000}, "Matrix products"),
     "averages without gradients": ([*training(), ("cpu_op", "aten::mul_", 6000, 9000)],
                                    {"cpu_loop": 2000, "cpu_operators": 5000 / 3}, "Matrix products"),
     "a function that validates": ([*training(), frame("train.py(9): evaluate", 6000, 9500)],

@@ -442,7 +442,7 @@ class Host:
             if not event.length or not (is_operator(event) or is_call(event)):
                 continue
             if is_operator(event) and busy <= event.begin:
-                if is_engine(event) or kineto.plain_int(event.args.get("Sequence number")):
+                if is_engine(event) or kineto.plain_int(event.args.get("Sequence number")) not in (None, -1):
                     found += [(since, event.begin)] if since is not None else []
                     since = None
                 elif since is None and event.name in LAYERS:

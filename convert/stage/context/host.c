@@ -544,11 +544,15 @@ void host_enter_call(struct host *h, struct host_process *p, const struct host_t
 	p->data_until_ns = 0;
 }
 
-/* Autograd numbers operators unless gradients are off; then layers are those of validation.  Of
- * operators that no number tells apart, such as aten::zeros, those before decide. */
+/* Autograd numbers operators from 0 unless gradients are off; then layers are those of validation.
+ * Of operators that no number tells apart, such as aten::zeros, those before decide. */
 static void enter_outermost(struct host *h, struct host_process *p, const struct event *e)
 {
-	if (e->number || host_is_autograd(h, e->name, e->schema))
+	const struct attr *first =
+		e->number ? NULL : trace_find_attr(h->trace, e->schema, "sequence");
+
+	if (e->number || (first && first->type == ATTR_U64) ||
+	    host_is_autograd(h, e->name, e->schema))
 		p->is_without_gradient = false;
 	else if (!p->is_without_gradient)
 		p->is_without_gradient = name_is_layer(host_text(h, e->name));
