@@ -12,32 +12,41 @@ static bool is_full(size_t cap, size_t count)
 	return (count + 1) * 2 > cap;
 }
 
+/* By the high bits of the hash, so that a table is copied to a wider one in order: each slot goes
+ * to one of two neighbours.  In any order each would be a miss of the cache. */
+static size_t map_first(const struct map *m, uint64_t key)
+{
+	return (size_t)(hash_word(0, key) >> __builtin_clzll(m->cap - 1));
+}
+
 static size_t map_slot_of(const struct map *m, uint64_t key)
 {
-	size_t at = (size_t)hash_word(0, key) & (m->cap - 1);
+	size_t at = key ? map_first(m, key) : m->cap;
 
-	while (m->slots[at].is_used && m->slots[at].key != key)
+	while (key && m->slots[at].key && m->slots[at].key != key)
 		at = (at + 1) & (m->cap - 1);
 	return at;
 }
 
 uint64_t *map_find(const struct map *m, uint64_t key)
 {
-	size_t at = m->cap ? map_slot_of(m, key) : 0;
+	struct map_slot *slot = m->cap ? &m->slots[map_slot_of(m, key)] : NULL;
 
-	return m->cap && m->slots[at].is_used ? &m->slots[at].value : NULL;
+	return slot && slot->key ? &slot->value : NULL;
 }
 
 static bool map_widen(struct map *m)
 {
 	struct map wider = { .cap = m->cap ? m->cap * 2 : FIRST_SLOTS, .count = m->count };
 
-	wider.slots = calloc(wider.cap, sizeof(*wider.slots));
+	wider.slots = calloc(wider.cap + 1, sizeof(*wider.slots));
 	if (!wider.slots)
 		return false;
 	for (size_t i = 0; i < m->cap; i++)
-		if (m->slots[i].is_used)
+		if (m->slots[i].key)
 			wider.slots[map_slot_of(&wider, m->slots[i].key)] = m->slots[i];
+	if (m->cap)
+		wider.slots[wider.cap] = m->slots[m->cap];
 	free(m->slots);
 	*m = wider;
 	return true;
@@ -54,7 +63,7 @@ uint64_t *map_put(struct map *m, uint64_t key, bool *is_new)
 	if (is_full(m->cap, m->count) && !map_widen(m))
 		return NULL;
 	struct map_slot *slot = &m->slots[map_slot_of(m, key)];
-	*slot = (struct map_slot){ .key = key, .is_used = true };
+	*slot = (struct map_slot){ .key = key ? key : 1 };
 	m->count++;
 	return &slot->value;
 }
@@ -69,21 +78,21 @@ void map_remove(struct map *m, uint64_t key)
 	m->count--;
 	/* Slots behind the free one move up, unless that would put them before the place of their
 	 * hash. */
-	for (size_t at = (vacant + 1) & (m->cap - 1); m->slots[at].is_used;
+	for (size_t at = (vacant + 1) & (m->cap - 1); key && m->slots[at].key;
 	     at = (at + 1) & (m->cap - 1)) {
-		wanted = (size_t)hash_word(0, m->slots[at].key) & (m->cap - 1);
+		wanted = map_first(m, m->slots[at].key);
 		if (((at - wanted) & (m->cap - 1)) >= ((at - vacant) & (m->cap - 1))) {
 			m->slots[vacant] = m->slots[at];
 			vacant = at;
 		}
 	}
-	m->slots[vacant] = (struct map_slot){ .is_used = false };
+	m->slots[vacant] = (struct map_slot){ .key = 0 };
 }
 
 void map_clear(struct map *m)
 {
 	if (m->slots)
-		memset(m->slots, 0, m->cap * sizeof(*m->slots));
+		memset(m->slots, 0, (m->cap + 1) * sizeof(*m->slots));
 	m->count = 0;
 }
 

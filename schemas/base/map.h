@@ -17,12 +17,11 @@
 #include <stdint.h>
 
 struct map_slot {
-	uint64_t key, value;
-	bool is_used;
+	uint64_t key, value; /* key 0: free */
 };
 struct map {
-	struct map_slot *slots;
-	size_t cap, count; /* cap: a power of two, or 0 */
+	struct map_slot *slots; /* the last is that of key 0, and there its own key is 1 */
+	size_t cap, count;      /* cap: of the others, a power of two, or 0 */
 };
 
 /* Returns the value of a key, which may be changed until the next map_put(), or NULL. */

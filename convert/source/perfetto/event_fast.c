@@ -281,7 +281,7 @@ enum status pftrace_take_like(struct pftrace_reader *r, struct bytes packet, boo
 {
 	struct begin b; /* its list is not worth to be cleared */
 	const struct pftrace_template *like = NULL;
-	uint64_t words[PARTS_MOST], *known;
+	uint64_t words[PARTS_MOST];
 	struct pftrace_packet p;
 	struct pftrace_sequence *q;
 	struct pftrace_track *t;
@@ -290,10 +290,17 @@ enum status pftrace_take_like(struct pftrace_reader *r, struct bytes packet, boo
 
 	*is_taken = false;
 	b.time = b.sequence = b.type = b.track = b.name = b.category = b.annotation_count = 0;
-	if (plain_ways || !packet_of(r, packet, &b) ||
-	    !(known = map_find(&r->sequence_ids, b.sequence)))
+	if (plain_ways || !packet_of(r, packet, &b) || r->last_sequence >= r->sequence_count)
 		return ST_OK;
-	q = &r->sequences[*known];
+	q = &r->sequences[r->last_sequence];
+	if (q->id != b.sequence) {
+		const uint64_t *known = map_find(&r->sequence_ids, b.sequence);
+
+		if (!known)
+			return ST_OK;
+		r->last_sequence = *known;
+		q = &r->sequences[*known];
+	}
 	b.track = b.track ? b.track : q->track;
 	if (!q->has_state || !b.track || (b.type != TYPE_BEGIN && b.type != TYPE_END))
 		return ST_OK;

@@ -96,11 +96,25 @@ static enum status cut(const struct pftrace_frames *f, struct error *fault)
 	return ST_END;
 }
 
+/* Takes a packet that is whole in what was read, as most are. */
+static bool take_whole(struct pftrace_frames *f, struct bytes *packet)
+{
+	const uint8_t *p = f->data + f->begin, *end = f->data + f->end;
+	uint64_t len;
+
+	if (end - p < HEAD_MOST || *p != (TRACE_PACKET << 3 | PB_BYTES) ||
+	    !(p = pb_varint(p + 1, &len)) || len > (uint64_t)(end - p) || len > PACKET_MOST)
+		return false;
+	*packet = bytes_init(p, (size_t)len);
+	f->begin = (size_t)(p + len - f->data);
+	return true;
+}
+
 /* The next field of Trace; ST_END at the end of the input, or with *fault set. */
 static enum status next_packet(struct pftrace_reader *r, struct pftrace_frames *f,
 			       struct bytes *packet, struct error *fault, struct error *err)
 {
-	for (;;) {
+	while (!take_whole(f, packet)) {
 		struct bytes b;
 		uint64_t key, len;
 		bool is_there;
@@ -133,8 +147,9 @@ static enum status next_packet(struct pftrace_reader *r, struct pftrace_frames *
 			return cut(f, fault);
 		*packet = bytes_init(f->data + f->begin, (size_t)len);
 		f->begin += (size_t)len;
-		return ST_OK;
+		break;
 	}
+	return ST_OK;
 }
 
 enum status pftrace_unpack(struct pftrace_reader *r, struct bytes packed, pftrace_take take,

@@ -320,15 +320,14 @@ static void leave_packet(struct pftrace_reader *r, uint32_t field)
 		r->unread[field < PFTRACE_FIELDS ? field : 0]++;
 }
 
-static enum status take_second(struct pftrace_reader *r, struct bytes packet, struct error *err)
+static enum status take_second(struct pftrace_reader *r, struct bytes packet, struct error *err);
+
+static __attribute__((noinline)) enum status take_any(struct pftrace_reader *r, struct bytes packet,
+						      struct error *err)
 {
 	struct pftrace_packet p;
 	struct pftrace_sequence *q = NULL;
-	bool is_taken;
 
-	TRY(pftrace_take_like(r, packet, &is_taken, err));
-	if (is_taken)
-		return ST_OK;
 	if (!split(packet, &p)) {
 		r->damaged++;
 		return ST_OK;
@@ -357,6 +356,14 @@ static enum status take_second(struct pftrace_reader *r, struct bytes packet, st
 	if (PFTRACE_HAS(&p, GPU_COUNTER))
 		TRY(pftrace_take_counter(r, q, &p, err));
 	return ST_OK;
+}
+
+static enum status take_second(struct pftrace_reader *r, struct bytes packet, struct error *err)
+{
+	bool is_taken;
+	enum status status = pftrace_take_like(r, packet, &is_taken, err);
+
+	return status || is_taken ? status : take_any(r, packet, err);
 }
 
 /* ---- the end ---- */

@@ -176,17 +176,17 @@ static void describe_counter(struct pftrace_track *t, struct bytes b)
 enum status pftrace_track_find(struct pftrace_reader *r, uint64_t uuid, struct pftrace_track **out,
 			       struct error *err)
 {
-	bool is_new;
 	uint64_t *at;
 
 	if (r->last_track < r->track_count && r->tracks[r->last_track].uuid == uuid) {
 		*out = &r->tracks[r->last_track];
 		return ST_OK;
 	}
-	at = map_put(&r->track_ids, uuid, &is_new);
-	if (!at)
-		return fail_memory(err);
-	if (is_new) {
+	at = map_find(&r->track_ids, uuid);
+	if (!at) {
+		at = map_put(&r->track_ids, uuid, NULL);
+		if (!at)
+			return fail_memory(err);
 		if (r->track_count == TRACKS_MOST)
 			return fail(err, ST_CEILING, NOWHERE, "more than %d tracks", TRACKS_MOST);
 		TRY(vec_reserve(&r->tracks, &r->track_cap, r->track_count + 1, err));
