@@ -90,7 +90,9 @@ static const struct mcp_tool {
 	  "it.",
 	  "tacho-analyze",
 	  { NULL },
-	  { { "figure", "a name from a page or table, or a report: INPUT BOUND, idle_ns, sync, small_kernels, ranks",
+	  { { "figure",
+	      "a name from a page or table, or a report: INPUT BOUND, idle_ns, sync, "
+	      "small_kernels, ranks",
 	      "--explain", true },
 	    { "path", "a trace or a folder", NULL, false },
 	    RUN_PARAM,
