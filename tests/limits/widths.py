@@ -21,6 +21,7 @@ GLUED = re.compile(r"^ +(where|wher(?!e)|try)[^ ]")  # the label of a place or a
 NOTHING = re.compile(r"(?<![0-9.,])0\.0+(?![0-9])")  # a dash where there is nothing, <0.1 where there is little
 NO_GPU = re.compile(r"no GPU|NO GPU")
 WITHOUT = "-without-gpu"  # the same job
+SPREAD = re.compile(r"(min|median|p90|p99|max) ([0-9][0-9,.]*[0-9])")  # of steps: on every page
 CUT = re.compile(r"  [0-9][0-9,.]*…( |$)")
 
 
@@ -44,6 +45,8 @@ def other_pages(tool, args):
 def check_words(tool, args):
     pages = dict(other_pages(tool, args), text=page(tool, args, 100))
     for name, text in pages.items():
+        if "not known" in text and "replay may save" in text:
+            yield f"{name}: speaks of a replay that there is not"
         for line in text.split("\n"):
             if NOTHING.search(line):
                 yield f"{name}: {NOTHING.search(line)[0]} in: {line[:120]}"
@@ -55,11 +58,15 @@ def check_words(tool, args):
 
 def check(tool, args):
     """What is wrong with the pages of one command line."""
-    widest = None
+    widest = spread = None
     for width in WIDTHS:
         text = page(tool, args, width)
         figures = set(FIGURE.findall(text))
         widest = figures if widest is None else widest
+        found = set(SPREAD.findall(" ".join(text.split())))
+        spread = found if spread is None else spread
+        if found != spread:
+            yield f"{width}: {found} for {spread}"
         if len(text) < 50:
             yield f"{width}: no page"
         for line in text.split("\n"):
@@ -89,7 +96,7 @@ def main():
                                 "--ranks", ranks, "--slow-rank", "0"], check=True, stdout=subprocess.DEVNULL)
                 subprocess.run([os.path.join(a.bin, "tacho-convert"), "-q", where, "--kinds", "range", "-t", "log", "-o", where + WITHOUT],
                                check=True)
-                rows += [[where], [where + WITHOUT]]
+                rows += [[where], [where + WITHOUT], [where, "--steps", "3"]]
             rows.append(["--diff", os.path.join(scratch, "3/r0.tacho"), os.path.join(scratch, "3/r1.tacho")])
         for inputs in rows:
             for reports in ([],) if inputs[0] == "--diff" else (["-r", "summary"], ["-r", "all"]):

@@ -169,8 +169,8 @@ static void add_sum(const struct page *p, const struct phase_row *sum, struct bl
 	if (has_place && is_text(p))
 		add_cellf(b, r, "%s = window / %s", window, show_count(b, p->steps));
 	else if (has_place)
-		add_cellf(b, r, "= %s %s: the window / %s step%s", window, unit->name,
-			  show_count(b, p->steps), plural(p->steps));
+		add_cellf(b, r, "= %s %s: the window%s / %s step%s", window, unit->name,
+			  plural(p->ranks.count), show_count(b, p->steps), plural(p->steps));
 }
 
 /* Columns: in a terminal bars are as wide as the line allows. */
