@@ -89,8 +89,10 @@ static const char *order_text(const struct view *v)
 	    view_number(v, 0, "saving_ns_per_step") >= view_number(v, 1, "saving_ns_per_step"))
 		return NULL;
 	return count_replayed(v)
-		       ? "Line 1 is what the verdict names; the others are ordered by what they save. "
-			 "A replay may save more than the time seen, which the verdict does not count."
+		       ? "Line 1 is what the verdict names; the others are ordered by what they "
+			 "save. "
+			 "A replay may save more than the time seen, which the verdict does not "
+			 "count."
 		       : "Line 1 is what the verdict names; the others are ordered by their time.";
 }
 
