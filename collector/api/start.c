@@ -91,7 +91,7 @@ static __attribute__((constructor)) void start(void)
 	Dl_info self;
 	if (dladdr(&config, &self) && !realpath(self.dli_fname, library))
 		library[0] = '\0';
-	arena_keep_in(config.ring_dir, config.host);
+	arena_keep_in(config.ring_dir, config.host, ARENA_FILE + config_ring_space(&config));
 	introduce_to(secure_getenv(INTRODUCE_VARIABLE), library);
 	session_init(&config, &helper);
 	if (config.forbidden)

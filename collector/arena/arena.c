@@ -46,6 +46,7 @@ static unsigned forbidden, lacking; /* bits of enum arena_need */
 static enum arena_refusal refusal;
 static uint64_t refused_at;
 static const char *folder = "", *host = ""; /* of files for arenas */
+static uint64_t least_bytes;                /* that are free there before a file is made */
 static bool is_file;                        /* this arena is to get a name there */
 static bool may_be_full;                    /* the file system that this arena is in */
 
@@ -109,17 +110,20 @@ void *arena_private(size_t bytes)
 	return p;
 }
 
-bool arena_fits_in(const char *place)
+bool arena_fits_in(const char *place, uint64_t bytes)
 {
 	struct statfs fs;
 
-	return *place == '/' && statfs(place, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+	return *place && statfs(place, &fs) == 0 && fs.f_type == TMPFS_MAGIC &&
+	       (!fs.f_blocks || /* it has no limit */
+		(uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >= bytes);
 }
 
-void arena_keep_in(const char *place, const char *machine)
+void arena_keep_in(const char *place, const char *machine, uint64_t bytes)
 {
-	folder = arena_fits_in(place) ? place : "";
+	folder = place;
 	host = machine;
+	least_bytes = bytes;
 }
 
 static int open_without_name(const char *place)
@@ -131,7 +135,7 @@ static int open_without_name(const char *place)
 /* A file of our own folder, with space for what the first thread needs; -1: there is none. */
 static int open_in_folder(size_t texts)
 {
-	int fd = *folder ? open_without_name(folder) : -1;
+	int fd = arena_fits_in(folder, least_bytes) ? open_without_name(folder) : -1;
 
 	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && fallocate(fd, 0, 0, TEXTS_FIRST) == 0 &&
 		       fallocate(fd, 0, (off_t)(ARENA_HEADER + texts), THREADS_LEAST) == 0))

@@ -86,14 +86,14 @@ enum arena_need {
 };
 
 /*
- * Arenas of this process are files FOLDER/HOST.pPID.TIME.rings, where the folder is on tmpfs.  Such
- * a file outlives the program and its recorder if both are killed.  Whoever maps it, or has its
- * descriptor from the program, holds its lock (flock).  Both texts are borrowed.
+ * Arenas of this process are files FOLDER/HOST.pPID.TIME.rings, if arena_fits_in() as each is made.
+ * Such a file outlives the program and its recorder if both are killed.  Whoever maps it, or has
+ * its descriptor from the program, holds its lock (flock).  Both texts are borrowed.
  */
-enum { ARENA_FILE = 10 << 20 }; /* bytes that a file takes at first */
-void arena_keep_in(const char *folder, const char *host);
-/* Whether arenas can be files there. */
-bool arena_fits_in(const char *folder);
+void arena_keep_in(const char *folder, const char *host, uint64_t bytes);
+/* Whether the folder is on tmpfs, and so many bytes are free there. */
+bool arena_fits_in(const char *folder, uint64_t bytes);
+enum { ARENA_FILE = 10 << 20 }; /* that such a file takes at first */
 /* Removes the file of the arena with this descriptor, if it has one. */
 void arena_remove_file(int fd);
 /* Limits the bytes of threads and rings in arenas that are made from now on. */

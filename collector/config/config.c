@@ -236,6 +236,11 @@ const char *config_ring_dir(const struct config *c)
 	return *c->ring_dir ? c->ring_dir : c->out;
 }
 
+uint64_t config_ring_space(const struct config *c)
+{
+	return c->ring ? c->ring + c->min_free : 0;
+}
+
 void config_look_around(struct config *c, char *const *envp)
 {
 	c->rank = rank_find(envp);

@@ -141,6 +141,8 @@ void config_release(struct config *c);
 
 /* The folder of the ring's file; borrowed from the config. */
 const char *config_ring_dir(const struct config *c);
+/* The bytes that are to be free there for a ring; 0: there is none. */
+uint64_t config_ring_space(const struct config *c);
 /* Sets the rest of the struct: rank, host, devices. */
 void config_look_around(struct config *c, char *const *envp);
 /*

@@ -351,7 +351,7 @@ void warn_of_options(const struct config *c, struct buf *out)
 			 c->window);
 	if (!c->ring && is_given("save-on", c->save_on) && !c->trigger_spec.hang_ns)
 		buf_putf(out, "--save-on %s has no effect without --ring\n", c->save_on);
-	if (!c->ring && is_given("ring-dir", c->ring_dir) && !arena_fits_in(c->ring_dir))
+	if (!c->ring && is_given("ring-dir", c->ring_dir) && !arena_fits_in(c->ring_dir, 0))
 		buf_putf(out, "--ring-dir %s has no effect without --ring unless it is on tmpfs\n",
 			 c->ring_dir);
 	if (c->beaten_preset)

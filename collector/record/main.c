@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct record {
@@ -169,7 +168,7 @@ static void warn(const struct config *c, bool has_folder)
 static bool prepare_rings(const struct config *c)
 {
 	const char *folder = config_ring_dir(c);
-	struct statvfs v;
+	char size[UNIT_TEXT];
 	struct error err;
 
 	if (!c->ring && !*c->ring_dir)
@@ -178,14 +177,14 @@ static bool prepare_rings(const struct config *c)
 		complain("%s; the command runs without %s", err.text, c->ring ? "a log" : "it");
 		return false;
 	}
-	if (arena_fits_in(c->ring_dir) && statvfs(folder, &v) == 0 &&
-	    (uint64_t)v.f_bavail * v.f_frsize < ARENA_FILE)
-		complain("%s has %.1f MiB left, and the rings of a process need %d MiB: they are "
-			 "in its memory alone",
-			 folder, (double)v.f_bavail * (double)v.f_frsize / (1 << 20),
-			 ARENA_FILE >> 20);
+	bool on_tmpfs = arena_fits_in(c->ring_dir, 0);
+	uint64_t least = ARENA_FILE + config_ring_space(c);
+	if (on_tmpfs && !arena_fits_in(folder, least))
+		complain("%s has no %s free%s: the rings of threads are in memory alone", folder,
+			 unit_format_size(least, size),
+			 c->ring ? ", with the ring and --min-free" : "");
 	found_rings(folder, c->host, c->out, c->trigger_spec.death, 0, 0);
-	return c->ring || arena_fits_in(folder);
+	return c->ring || on_tmpfs;
 }
 
 /* A signal to tacho-record is a request where it was asked for; else it is the command's. */
@@ -242,7 +241,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 		complain("the recorder is slow, and still writes what the program has left");
 	else if (killed == RECORDER_KILLED)
 		complain("the recorder was killed: processes that began later are not recorded%s",
-			 arena_fits_in(c->ring_dir)
+			 arena_fits_in(c->ring_dir, 0)
 				 ? ""
 				 : ", and events that none of its own have read are lost");
 	else if (killed)

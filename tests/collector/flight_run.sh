@@ -290,7 +290,7 @@ test_small_ring_files() { # a full file system costs the program nothing but cou
 		"$record" --ring-dir "$work/small" --out "$work/log" -- "$B/tests/traced_program" threads 1000 2>"$work/told"
 		equal "status with $size MiB" $? 0
 		[ $size = 11 ] ||
-			expect 'its reason' 'small has 3.0 MiB left, and the rings of a process need 10 MiB: they are in its memory'
+			expect 'its reason' 'small has no 10M free: the rings of threads are in memory alone'
 		equal 'nothing is left' "$(ls -A "$work/small" | wc -l)" 0
 		umount "$work/small"
 		tell 0
