@@ -186,7 +186,9 @@ static bool loop(const struct facts *f, struct finding *out)
 	const union value *row;
 
 	strcpy(out->operators, OPERATORS_PREFIX "code");
-	if (between_operators(f, facts_operators(f, NULL)) > 0)
+	/* of what ran on the host a snapshot of memory knows nothing */
+	if (between_operators(f, facts_operators(f, NULL)) > 0 ||
+	    tables_sum(f->tables, "snapshot", "segments"))
 		return false;
 	for (size_t i = 0; (row = table_at(t, i)); i++)
 		if (communicates(row[RANK_KEYS].text))

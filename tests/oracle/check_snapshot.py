@@ -188,10 +188,16 @@ def check_report(tool, folder):
                          "fragmentation" if left + free >= truth["requested_bytes"] else
                          "awaiting free" if left + free + truth["pending_bytes"] >= truth["requested_bytes"] else "full")
                 expect(row["cause"] == cause, f"seed {seed}: {row['cause']}, want {cause}")
+        page = tool.run("tacho-analyze", path).stdout.decode()
         if kept:
-            page = tool.run("tacho-analyze", path).stdout.decode()
             expect("MEMORY" in page and "was asked for" in page and "MiB" in page, f"seed {seed}: {page[:400]}")
         expect("A memory snapshot has no times" in " ".join(page.split()), f"seed {seed}: what the page is about: {page[:600]}")
+        level = max(tool.report(path, "memory")["memory"], key=lambda row: row["peak_bytes"])
+        owner = max(level["peaks"][0]["owners"], key=lambda o: o["live_bytes"])
+        line = [line for line in page.splitlines() if line.startswith(owner["owner"][:10]) and line.endswith(
+            f"{100 * owner['live_bytes'] / level['peak_bytes']:.1f}")]
+        expect(line, f"seed {seed}: {owner} is not on the page: {page[:900]}")
+        expect("cpu_loop" not in page, f"seed {seed}: advice on code that a snapshot does not know: {page[:900]}")
         held = {}
         for device, trace in enumerate(snapshot["device_traces"]):
             for e, after in zip(trace, trace[1:] + [{}]):

@@ -57,8 +57,8 @@ static inline uint64_t cell_or_0(const struct view *v, size_t row, const char *c
 typedef void section_builder(const struct page *p, struct blocks *b);
 section_builder build_hang, build_input, build_warnings, build_verdict, build_trust;
 section_builder build_gpus, build_steps, build_phases, build_kernels, build_copies, build_fixes;
-section_builder build_memory, build_comm, build_comm_brief, build_waits, build_waits_brief,
-	build_frontier, build_replay;
+section_builder build_memory, build_snapshot, build_comm, build_comm_brief, build_waits,
+	build_waits_brief, build_frontier, build_replay;
 section_builder build_stragglers, build_steps_of_ranks, build_phases_of_ranks;
 section_builder build_kernels_of_ranks;
 /* Whole pages of one report in a terminal. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { OWNERS = 5 };
+
 struct level { /* a row of the table `memory` */
 	const union value *cells;
 	const char *what, *peak_phase;
@@ -116,6 +118,45 @@ static void add_curve(const struct page *p, const struct view *v, const struct l
 	};
 }
 
+struct owner { /* a row of the table `memory_owners` */
+	uint64_t live_bytes;
+	const char *name;
+};
+
+/* Who held the memory at the peak. */
+static void add_owners(const struct page *p, const struct view *v, const struct level *a,
+		       struct blocks *b)
+{
+	unsigned width = name_width(p, 74);
+	const struct block_column columns[] = {
+		{ .title = "taken by, the innermost function first", .width = width },
+		{ .title = "at the peak", .end = width + 13 },
+		{ .title = "%", .end = width + 20 },
+	};
+	struct view every = page_view(p, "memory_owners");
+	struct view of = view_below(&every, a->cells, table_keys(v->type));
+	struct owner *all = blocks_take(b, of.count, sizeof(*all));
+
+	if (!all || !of.count || !a->peak_bytes)
+		return;
+	for (size_t i = 0; i < of.count; i++)
+		all[i] = (struct owner){ view_u64(&of, i, "live_bytes"),
+					 view_text(&of, i, "owner") };
+	SORT_BY(all, of.count, DOWN(struct owner, live_bytes), UP(struct owner, name));
+	struct block_table *t = ADD_TABLE(b, columns);
+
+	for (size_t i = 0; i < of.count && i < OWNERS && all[i].live_bytes; i++) {
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+		add_cell(r, all[i].name);
+		add_cell(r, show_bytes(b, (double)all[i].live_bytes));
+		add_percent(b, r,
+			    (int)((double)all[i].live_bytes * 1000 / (double)a->peak_bytes + 0.5));
+	}
+	if (of.count > OWNERS)
+		add_sentencef(b, ROLE_NOTE, 0, "%zu more: --report memory", of.count - OWNERS);
+}
+
 void build_memory(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "memory");
@@ -128,5 +169,13 @@ void build_memory(const struct page *p, struct blocks *b)
 	SORT_BY(all, v.count, UP(struct level, order), DOWN(struct level, peak_bytes));
 	add_section(b, "Memory", subject_text(&all[0]));
 	add_curve(p, &v, &all[0], b);
+	if (page_view(p, "snapshot").count)
+		add_owners(p, &v, &all[0], b);
 	add_sentence(b, ROLE_NOTE, 0, sentence_text(p, &v, &all[0], b));
+}
+
+void build_snapshot(const struct page *p, struct blocks *b)
+{
+	if (page_view(p, "snapshot").count)
+		build_memory(p, b);
 }

@@ -34,14 +34,16 @@ static void page_init(struct page *p, const struct format_request *how, enum med
 
 static section_builder *const text_narrow[] = { build_input, build_warnings, build_verdict,
 						build_gpus,  build_fixes,    NULL };
-static section_builder *const text_one[] = { build_input,   build_warnings,   build_verdict,
-					     build_gpus,    build_phases,     build_steps,
-					     build_kernels, build_comm_brief, build_copies,
-					     build_fixes,   build_trust,      NULL };
+static section_builder *const text_one[] = { build_input,  build_warnings, build_verdict,
+					     build_gpus,   build_snapshot, build_phases,
+					     build_steps,  build_kernels,  build_comm_brief,
+					     build_copies, build_fixes,    build_trust,
+					     NULL };
 static section_builder *const text_many[] = { build_input,
 					      build_warnings,
 					      build_verdict,
 					      build_gpus,
+					      build_snapshot,
 					      build_steps_of_ranks,
 					      build_phases_of_ranks,
 					      build_kernels_of_ranks,
@@ -57,9 +59,9 @@ static section_builder *const html[] = {
 	build_waits,   build_frontier, build_copies,   build_trust,
 	NULL
 };
-static section_builder *const md[] = { build_input,  build_warnings, build_verdict, build_gpus,
-				       build_fixes,  build_phases,   build_steps,   build_kernels,
-				       build_copies, build_trust,    NULL };
+static section_builder *const md[] = { build_input,    build_warnings, build_verdict, build_gpus,
+				       build_snapshot, build_fixes,    build_phases,  build_steps,
+				       build_kernels,  build_copies,   build_trust,   NULL };
 /* Reports that have a page of their own in a terminal. */
 static section_builder *const comm[] = { build_comm, NULL };
 static section_builder *const comm_of_ranks[] = { build_comm, build_waits, NULL };
