@@ -172,6 +172,7 @@ static bool operators(const struct facts *f, struct finding *out)
 	snprintf(out->evidence + len, FINDING_TEXT - len, ".");
 	rule_brief(out, "%s in %s", a, cut_text(name, by_time[0].name, 27));
 	snprintf(out->operators, OPERATORS_TEXT, OPERATORS_PREFIX "%s", category);
+	out->operators_ns = most;
 	out->advice = kinds[kind].advice;
 	/* what makes operators faster usually makes them so one and a half times */
 	return rule_saves(out, most / 3);
@@ -195,8 +196,9 @@ static bool loop(const struct facts *f, struct finding *out)
 			comm_ns -= (double)row[wall].u64 / (double)f->steps;
 	if (facts_has(f, TRAIT_FRAMES))
 		out->advice = "shorten it, do it less often, or on another thread";
-	return phase(f, "other", facts_wall(f, "other") - fmax(comm_ns, 0) - collections_of(f),
-		     "runs code outside of all phases", OTHER_LEAST, out);
+	out->operators_ns = facts_wall(f, "other") - fmax(comm_ns, 0) - collections_of(f);
+	return phase(f, "other", out->operators_ns, "runs code outside of all phases", OTHER_LEAST,
+		     out);
 }
 
 static bool collections(const struct facts *f, struct finding *out)

@@ -12,8 +12,8 @@ enum { WHERE_TEXT = 640, PLACES_SHOWN = 3 };
 #define PLACE_LEAST 0.02 /* of a rule's time: a place with less is not named */
 /* "14.1 of 31.7 ms in layer3.*.bn (resnet.py:91) · 5.2 in loss · 12.4 in 41 more", per step and
  * GPU, in the unit of the savings; "" where no place is known, or where the rule is about something
- * else.  `operators`: of a job without a GPU the kind that it is about, or NULL. */
-enum status places_text(const struct facts *f, const struct rule *rule, const char *operators,
+ * else.  `operators`: of a job without a GPU the kind that it is about, or "". */
+enum status places_text(const struct facts *f, const struct rule *rule, const struct finding *of,
 			char out[WHERE_TEXT], struct error *err);
 
 /* Places that findings are about; the first of the globs in each input. */

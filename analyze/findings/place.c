@@ -340,7 +340,7 @@ static size_t places_take(const struct facts *f, const struct rule *rule, const 
 	return kept;
 }
 
-enum status places_text(const struct facts *f, const struct rule *rule, const char *operators,
+enum status places_text(const struct facts *f, const struct rule *rule, const struct finding *of,
 			char out[WHERE_TEXT], struct error *err)
 {
 	size_t rows = table_count(tables_find(f->tables, "places")), len = 0, shown = 0, more = 0;
@@ -351,9 +351,11 @@ enum status places_text(const struct facts *f, const struct rule *rule, const ch
 	out[0] = '\0';
 	if (!all)
 		return fail_memory(err);
-	size_t count = places_take(f, rule, operators, all);
+	size_t count = places_take(f, rule, of->operators, all);
 	for (size_t i = 0; i < count; i++)
 		whole += facts_per_gpu(f, (double)all[i].ns);
+	if (of->operators[0] && whole > 1.01 * of->operators_ns)
+		count = 0; /* which of it is in steps is not known */
 	for (size_t i = 0; i < count; i++) {
 		double ns = facts_per_gpu(f, (double)all[i].ns);
 		bool is_one = all[i].first && all[i].last && !strcmp(all[i].first, all[i].last);

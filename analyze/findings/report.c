@@ -521,7 +521,7 @@ static enum status put_found(const struct facts *f, const struct found *one, siz
 	row[FOUND_EVIDENCE].text = table_text(t, evidence, err);
 	row[FOUND_ADVICE].text = table_text(t, one->finding.advice, err);
 	row[FOUND_BEHIND].text = table_text(t, one->rule->figures, err);
-	TRY(places_text(f, one->rule, one->finding.operators, where, err));
+	TRY(places_text(f, one->rule, &one->finding, where, err));
 	row[FOUND_WHERE].text = table_text(t, where, err);
 	row[FOUND_BRIEF].text = table_text(t, one->finding.brief, err);
 	return row[FOUND_BRIEF].text ? ST_OK : ST_CEILING;
@@ -548,6 +548,8 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	count = look(&f, rules_health, found, count);
 	if (status == ST_OK)
 		status = found_replay(&f, found, count, err);
+	if (!f.gpus)
+		f.bound = verdict_of_cpu(found, count, FAMILY_NONE, NULL);
 	sort_found(&f, found, count);
 	f.unit = unit_of(&f, found, count);
 	if (status == ST_OK)
@@ -556,6 +558,8 @@ static enum status findings_finish(struct tables *all, struct error *err)
 		status = what_if_next(&f, err);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = put_found(&f, &found[i], i + 1, err);
+	if (status == ST_OK && !f.gpus)
+		status = verdict_tell_cpu(&f, found, count, err);
 out:
 	replayed_close(f.replayed);
 	free(f.gaps);

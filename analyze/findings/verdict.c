@@ -381,3 +381,68 @@ enum status verdict_put(struct facts *f, struct error *err)
 	return put(t, family_word(s.first), seen, 100 * seen / f->window_ns, sentence,
 		   has_more ? second : NULL, is_near ? family_word(s.second) : NULL, err);
 }
+
+enum family verdict_of_cpu(const struct found *all, size_t count, enum family but, double *ns)
+{
+	double sums[FAMILY_COUNT] = { 0 };
+	enum family best = FAMILY_NONE;
+
+	for (size_t i = 0; i < count; i++)
+		if (all[i].finding.family != FAMILY_NONE && all[i].finding.family != but)
+			sums[all[i].finding.family] += all[i].saving_ns;
+	for (int i = 0; i < FAMILY_COUNT; i++)
+		best = sums[i] > sums[best] ? (enum family)i : best;
+	if (ns)
+		*ns = sums[best];
+	return best;
+}
+
+/* "INPUT weighs most: the step thread waits ..., 3.5 of 3.5 ms in train.py:7." */
+static void tell_cpu(const struct facts *f, const struct found *all, size_t count,
+		     enum family family, const char *how, char out[2 * FINDING_TEXT])
+{
+	struct table *t = tables_find(f->tables, "findings");
+	size_t at = 0;
+
+	while (at < count && all[at].finding.family != family)
+		at++;
+	const union value *row = table_at(t, at);
+	const char *said = row[table_column(t, "evidence")].text,
+		   *where = row[table_column(t, "where")].text;
+	const char *rest = strstr(where, " \xc2\xb7 ");
+	size_t len = strlen(said), place = rest ? (size_t)(rest - where) : strlen(where);
+
+	snprintf(out, 2 * FINDING_TEXT, " %s weighs %s: %c%.*s%s%.*s.", family_word(family), how,
+		 sentence_head(said), (int)len - 2, said + 1, place ? ", " : "", (int)place, where);
+}
+
+enum status verdict_tell_cpu(const struct facts *f, const struct found *all, size_t count,
+			     struct error *err)
+{
+	static const char only[] = ": host phases only.";
+	struct table *t = tables_find(f->tables, "verdict");
+	union value *row = table_at(t, 0);
+	double first_ns, second_ns;
+	enum family first = verdict_of_cpu(all, count, FAMILY_NONE, &first_ns),
+		    second = verdict_of_cpu(all, count, first, &second_ns);
+	char sentence[5 * FINDING_TEXT], more[2 * FINDING_TEXT];
+	const char *end = strstr(row[VERDICT_SENTENCE].text, only);
+
+	/* of a job with a GPU that the filters hide, what the host does is half of it */
+	if (!end || first == FAMILY_NONE || tables_sum(f->tables, "trust", "gpu_events"))
+		return ST_OK;
+	bool is_near = second != FAMILY_NONE && second_ns >= NEAR_SHARE * first_ns;
+	tell_cpu(f, all, count, first, "most", more);
+	int len =
+		snprintf(sentence, sizeof(sentence), "%.*s.%s",
+			 (int)(end - row[VERDICT_SENTENCE].text), row[VERDICT_SENTENCE].text, more);
+	if (is_near) {
+		tell_cpu(f, all, count, second, "nearly as much", more);
+		snprintf(sentence + len, sizeof(sentence) - (size_t)len, "%s", more);
+		row[VERDICT_ALSO].text = family_word(second);
+	}
+	if (first == FAMILY_COMM || (is_near && second == FAMILY_COMM))
+		row[VERDICT_MORE].text = NULL;
+	row[VERDICT_SENTENCE].text = table_text(t, sentence, err);
+	return row[VERDICT_SENTENCE].text ? ST_OK : ST_CEILING;
+}

@@ -161,6 +161,8 @@ ONE_RANK = {
     "validation without gradients": (
         [*training(), ("cpu_op", "aten::linear", 6000, 8000), ("cpu_op", "aten::relu", 8000, 9000)],
         {"cpu_validation": 3000, "cpu_loop": 2000, "cpu_operators": 5000 / 3}, "without gradients"),
+    "a teacher": ([("cpu_op", "aten::linear", 0, 3000), ("cpu_op", "aten::relu", 3000, 3500), *training(begin=4000)],
+                  {"cpu_operators": 8000 / 3}, "Matrix products"),
     "the same with gradients": (
         [*training(), ("cpu_op", "aten::linear", 6000, 8000, numbered(6)), ("cpu_op", "aten::relu", 8000, 9000, numbered(7))],
         {"cpu_operators": 7000 / 3, "cpu_loop": 2000}, "Matrix products"),

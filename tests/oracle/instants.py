@@ -51,7 +51,11 @@ def phase_by_instant(host, instant):
     if annotations:
         return min(annotations, key=lambda event: (event.begin, -event.end, event.index)).name
     if busy(host, instant):
-        return "backward" if any(phases.is_engine(event) for event in mine) else "forward"
+        if any(phases.is_engine(event) for event in mine):
+            return "backward"
+        without = host.without_gradients([event for event in host.events
+                                          if phases.thread(event) == host.step_thread])
+        return "validation" if any(low <= instant < high for low, high in without) else "forward"
     first = last = instant
     low = min(event.begin for event in host.events) - TICK
     high = max(event.end for event in host.events) + TICK

@@ -38,6 +38,7 @@ class Scene:
     unsaid: tuple = ()          # words that no advice of the run may hold
     also: str = None            # a second family of the verdict
     steps: int = 3
+    every: int = 1              # of so many steps the first has all that the scene is about
     hole: tuple = HOLE
     launched_late: bool = False  # the kernel behind the hole is launched at its end
     gpu: str = "Example GPU"
@@ -104,6 +105,7 @@ class Run:
     def step(self, number, begin):
         """Computes all the time but in the hole, where the scene does what it does."""
         scene, end = self.scene, begin + STEP
+        is_on = number % scene.every == 1 % scene.every
         if scene.is_marked:
             self.host(f"ProfilerStep#{number}", begin, end)
         at, place = begin, 0
@@ -113,16 +115,16 @@ class Run:
             at = end
         while at < end:
             until = min(at - at % 1000 + 1000, end)
-            in_hole = scene.hole[0] <= at - begin < scene.hole[1]
+            in_hole = is_on and scene.hole[0] <= at - begin < scene.hole[1]
             if not in_hole:
                 launch = None
-                if scene.launched_late and at == begin + scene.hole[1]:
+                if is_on and scene.launched_late and at == begin + scene.hole[1]:
                     launch = (at - LATE, at - LATE + 5)
                 self.kernel(OWN[place % 4], at, until, launch=launch)
             at, place = until, place + 1
-        if scene.build:
+        if is_on and scene.build:
             scene.build(self, begin)
-        if scene.rank_build:
+        if is_on and scene.rank_build:
             scene.rank_build(self, begin, self.rank)
 
     def trace(self):

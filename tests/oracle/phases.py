@@ -433,7 +433,8 @@ class Host:
                             if not any(begin <= event.begin < end for begin, end in data))
 
     def without_gradients(self, mine):
-        """From outermost operators of layers that autograd does not number to the next that it knows."""
+        """From outermost operators of layers that autograd does not number to the next that it knows,
+        but for what a step does before its backward."""
         if not any(is_operator(event) and kineto.plain_int(event.args.get("Fwd thread id"))
                    for event in self.events + self.trace.lost):
             return []
@@ -448,7 +449,24 @@ class Host:
                 elif since is None and event.name in LAYERS:
                     since = event.begin
             busy = max(busy, event.end)
-        return found + ([(since, ENDLESS)] if since is not None else [])
+        found += [(since, ENDLESS)] if since is not None else []
+        for low, high in self.before_backward():
+            found = [piece for begin, end in found
+                     for piece in ((begin, min(end, low)), (max(begin, high), end)) if piece[0] < piece[1]]
+        return found
+
+    def before_backward(self):
+        """Of each mark, what comes before its backward, if the mark before it had one."""
+        begins = sorted(event.begin for event in self.events if event.length and is_engine(event))
+        for place, mark in enumerate(self.marks):
+            last = self.marks[place - 1].begin if place else None
+            after = bisect.bisect_left(begins, mark.begin)
+            if place and bisect.bisect_left(begins, last) == after:
+                continue
+            ends = [mark.end] + begins[after:after + 1]
+            ends += [following.begin for following in self.marks[place + 1:place + 2]]
+            if mark.begin < min(ends):
+                yield mark.begin, min(ends)
 
     def find_tiles(self):
         """S's time line as tiles of one phase each, from minus to plus infinity."""

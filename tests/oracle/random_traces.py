@@ -27,7 +27,7 @@ ANNOTATIONS = ["## forward ##", "## backward ##", "Optimizer.step#SGD.step", "##
                "Optimizer.zero_grad#SGD.zero_grad", "## load_batch ##", "## my own ##",
                "enumerate(DataLoader)#_Iter.__next__", "save_checkpoint", "checkpoint",
                "## other part #2 ##", "DistributedDataParallel.forward", "nccl:all_reduce"]
-OPERATORS = ["aten::mm", "aten::add_", "autograd::engine::evaluate_function: MmBackward0",
+OPERATORS = ["aten::mm", "aten::linear", "aten::add_", "autograd::engine::evaluate_function: MmBackward0",
              "MmBackward0", "c10d::allreduce_"]
 LOADING = ["lib/torch/utils/data/dataloader.py(9): __next__", "video.py(129): preprocess",
            "$images.py:7 _load_image", "my.py(3): image_preprocess",

@@ -43,7 +43,8 @@ def counted_twice_ns(report):
 
 # What a finding is a part of, by the column of a GPU that sums it up.
 PARTS = {
-    "exposed_comm_ns": ("exposed_comm", "small_collectives"),
+    "exposed_comm_ns": ("exposed_comm", "small_collectives", "slow_link"),
+    "window_ns": ("straggler", "imbalance", "slow_steps"),
     "exposed_copy_ns": ("pageable_copy", "exposed_upload", "exposed_download", "device_copy",
                         "peer_copy", "memset_fill"),
     "kernel_ns": ("fp32_gemm", "fp32_conv", "fp8", "misaligned_gemm", "unfused_attention",

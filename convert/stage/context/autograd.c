@@ -180,6 +180,12 @@ void autograd_enter(struct host *h, struct host_process *p, struct host_thread *
 {
 	bool is_forward = trace_get_path(h->trace, e->path)->pass == PASS_FORWARD;
 
+	if (e->subkind == RANGE_OP && host_is_autograd(h, e->name, e->schema)) {
+		p->is_stale |= p->backward_at <= p->mark_begin_ns; /* the first since the mark */
+		if (p->backward_at != e->begin_ns + 1)
+			p->backward_before = p->backward_at;
+		p->backward_at = e->begin_ns + 1;
+	}
 	if (e->subkind == RANGE_OP && host_has_forward(h, e->schema))
 		enter_backward(h, t, e);
 	else if (!is_forward && e->subkind == RANGE_OP)

@@ -462,7 +462,10 @@ struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t
 		state.phase = annotation_phase(h, outermost->value);
 		state.until_ns = outermost->end_ns;
 	} else if (p->busy_until_ns > t) {
-		state.phase = p->is_without_gradient ? PHASE_VALIDATION : PHASE_FORWARD;
+		bool is_to_train = p->mark_end_ns > t && p->expects_backward &&
+				   p->backward_at <= p->mark_begin_ns;
+		state.phase =
+			p->is_without_gradient && !is_to_train ? PHASE_VALIDATION : PHASE_FORWARD;
 		state = (struct host_state){ state.phase, true, p->busy_until_ns };
 		if (p->engine_until_ns > t)
 			state = (struct host_state){ PHASE_BACKWARD, true, p->engine_until_ns };

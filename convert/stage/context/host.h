@@ -73,9 +73,9 @@ struct host_process {
 	uint32_t begun;       /* candidates that have had an event */
 	uint8_t grammar;      /* of names that mark steps here: the least of the file */
 
-	uint64_t mark_end_ns; /* of the mark that began last */
-	uint32_t mark_step;   /* its number + 1; 0: there was none */
-	uint64_t next_number; /* for a mark without a number */
+	uint64_t mark_begin_ns, mark_end_ns; /* of the mark that began last */
+	uint32_t mark_step;                  /* its number + 1; 0: there was none */
+	uint64_t next_number;                /* for a mark without a number */
 
 	struct open_queue unmapped;  /* annotations on the step thread: names */
 	uint64_t busy_until_ns;      /* greatest end of operators and calls on the step thread */
@@ -85,7 +85,11 @@ struct host_process {
 	uint64_t validates_until_ns; /* of those that validate it */
 	bool has_numbers; /* autograd's: what it does not number there is without gradients ... */
 	bool is_without_gradient; /* ... as the latest layer on the step thread and all since */
-	uint64_t work_ns; /* when the step thread last put kernels on a GPU or ran autograd */
+	/* When operators of autograd last began on any thread, and at an earlier instant, + 1; 0:
+	 * never.  A step that may have a backward to come is no validation. */
+	uint64_t backward_at, backward_before;
+	bool expects_backward; /* the mark before the last had one, or there was no mark before */
+	uint64_t work_ns;      /* when the step thread last put kernels on a GPU or ran autograd */
 	uint64_t active_until_ns;        /* greatest end of work on the autograd threads */
 	bool busy_begins, active_begins; /* at the instant whose events are being entered */
 

@@ -139,6 +139,9 @@ static enum status enter_mark(struct context *c, struct host_process *p, const s
 	p->next_number = mark.number + 1;
 	TRY(process_close(c, p, e->begin_ns, err));
 	p->current.begins_step = true;
+	uint64_t before = p->backward_at > e->begin_ns ? p->backward_before : p->backward_at;
+	p->expects_backward = !p->mark_step || before > p->mark_begin_ns;
+	p->mark_begin_ns = e->begin_ns;
 	p->mark_end_ns = e->end_ns;
 	p->mark_step = mark.number < STEP_MAX ? (uint32_t)mark.number + 1 : STEP_MAX;
 	p->is_stale = true;
