@@ -19,3 +19,8 @@ enum status places_text(const struct facts *f, const struct rule *rule, const st
 /* Places that findings are about; the first of the globs in each input. */
 enum { REPLAYED_PLACES = 2 };
 extern const char *const replayed_places[REPLAYED_PLACES];
+
+/* Of a job without a GPU: its bound, by what the findings save, and what they say of it. */
+enum family verdict_of_cpu(const struct found *all, size_t count, enum family but, double *ns);
+enum status verdict_tell_cpu(const struct facts *f, const struct found *all, size_t count,
+			     struct error *err);

@@ -283,10 +283,6 @@ enum status together_put(const struct facts *f, const struct found *all, size_t 
 /* verdict_put() fills these tables and `bound` of the facts; table_verdict has one row. */
 extern const struct table_type table_verdict, table_families;
 enum status verdict_put(struct facts *f, struct error *err);
-/* Of a job without a GPU: its bound, by what the findings save, and what they say of it. */
-enum family verdict_of_cpu(const struct found *all, size_t count, enum family but, double *ns);
-enum status verdict_tell_cpu(const struct facts *f, const struct found *all, size_t count,
-			     struct error *err);
 
 /* For look(): sets the saving; false: it is 0. */
 bool rule_saves(struct finding *out, double saving_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What bounds the run (DEFINITIONS.md 8). */
-#include "analyze/findings/rule.h"
+#include "analyze/findings/internal.h"
 
 #include "analyze/report/shared.h"
 
@@ -23,7 +23,8 @@
 TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also",
       .is_finished = true);
 
-#define MORE_SHARE 0.1 /* of the window: a saving of which a second sentence tells */
+#define LEAST_SHARE 0.01 /* of the window: a smaller saving is no bound of anything */
+#define MORE_SHARE  0.1  /* of the window: a saving of which a second sentence tells */
 
 #define FAMILY_COLUMNS(X)                                                                          \
 	X(FAMILY_WORD, "family", NULL, TEXT, KEY, "as in bound")                                   \
@@ -285,6 +286,27 @@ static enum status put_unexplained(const struct facts *f, const struct savings *
 		   s->most_ns[s->first] >= MORE_SHARE * f->window_ns ? more : NULL, NULL, err);
 }
 
+/* Where nearly all is the start or the end of a program, what is left is no job of the GPU. */
+static enum status put_start(const struct facts *f, const struct savings *s, struct table *t,
+			     struct error *err)
+{
+	char sentence[FINDING_TEXT], more[FINDING_TEXT + 64], first[FINDING_TEXT], who[32];
+	char busy[SPAN_TEXT], all[SPAN_TEXT], lead[SPAN_TEXT];
+
+	snprintf(
+		sentence, sizeof(sentence),
+		"%s works for %s of the window's %s, and begins after %s: record steps in which it "
+		"works.",
+		subject(f, who),
+		span_text(busy, f->compute_ns + f->exposed_comm_ns + f->exposed_copy_ns),
+		span_text(all, f->window_ns), span_text(lead, f->lead_ns));
+	tell_family(f, s, s->first, first);
+	snprintf(more, sizeof(more), "Of what it shows, %s weighs most: %c%s.",
+		 family_word(s->first), sentence_head(first), first + 1);
+	return put(t, "NO VERDICT", 0, NAN, sentence, s->most_ns[s->first] > 0 ? more : NULL, NULL,
+		   err);
+}
+
 /* What inputs that are no timeline have instead: a memory snapshot, dumps of the Flight Recorder.
  * False: it is neither. */
 static bool tell_other_input(const struct facts *f, char sentence[FINDING_TEXT])
@@ -364,6 +386,8 @@ enum status verdict_put(struct facts *f, struct error *err)
 	TRY(put_families(f, &s, err));
 	if (s.unexplained_ns > s.most_ns[s.first])
 		return put_unexplained(f, &s, t, err);
+	if (s.most_ns[s.first] < LEAST_SHARE * f->window_ns)
+		return put_start(f, &s, t, err);
 	f->bound = s.first;
 	/* a third of compute is what counts; all of it is what is seen */
 	double seen = s.first == FAMILY_COMPUTE ? f->compute_ns : s.most_ns[s.first];
@@ -411,6 +435,12 @@ static void tell_cpu(const struct facts *f, const struct found *all, size_t coun
 		   *where = row[table_column(t, "where")].text;
 	const char *rest = strstr(where, " \xc2\xb7 ");
 	size_t len = strlen(said), place = rest ? (size_t)(rest - where) : strlen(where);
+	const char *name = strstr(where, " in ");
+
+	/* "convolutions take ...: aten::conv2d 76.7 ms, 76.7 of 76.7 ms in aten::conv2d" */
+	if (name && strlen(name + 4) == place - (size_t)(name + 4 - where) &&
+	    strstr(said, name + 4))
+		place = 0;
 
 	snprintf(out, 2 * FINDING_TEXT, " %s weighs %s: %c%.*s%s%.*s.", family_word(family), how,
 		 sentence_head(said), (int)len - 2, said + 1, place ? ", " : "", (int)place, where);
@@ -429,7 +459,10 @@ enum status verdict_tell_cpu(const struct facts *f, const struct found *all, siz
 	const char *end = strstr(row[VERDICT_SENTENCE].text, only);
 
 	/* of a job with a GPU that the filters hide, what the host does is half of it */
-	if (!end || first == FAMILY_NONE || tables_sum(f->tables, "trust", "gpu_events"))
+	/* nor is anything known of a program without steps, operators and calls */
+	if (!end || first == FAMILY_NONE ||
+	    (!f->has_steps && !strcmp(all[0].rule->name, "cpu_loop")) ||
+	    tables_sum(f->tables, "trust", "gpu_events"))
 		return ST_OK;
 	bool is_near = second != FAMILY_NONE && second_ns >= NEAR_SHARE * first_ns;
 	tell_cpu(f, all, count, first, "most", more);

@@ -9,6 +9,7 @@ input, validation, code outside of phases, a slow step; and a log in which Pytho
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -189,8 +190,15 @@ def check_one_rank(t, args, folder):
         t.equal(name, {rule: f["saving_ns_per_step"] for rule, f in found.items()},
                 {rule: round(1000 * us) for rule, us in want.items()})
         t.true(f"{name}, in words: {found}", any(words in f["evidence"] for f in found.values()))
+        for rule, times in (("cpu_operators", 3), ("cpu_loop", 1)):
+            of = re.match(r"[<\d.]+ of <?([\d.]+) ms", (found.get(rule) or {}).get("where") or "")
+            t.true(f"{name}, {rule} is where it is", not of or
+                   float(of[1]) * 1e6 <= 1.01 * times * found[rule]["saving_ns_per_step"] + 5e4)
         t.true(f"{name}, no more than a step", all(f["saving_ns_per_step"] <= 1000 * STEP for f in found.values()))
     found = findings(args, [one_rank(folder, "place", ONE_RANK["code"][0])])
+    out = [("cpu_op", "aten::conv2d", 0, 3000), ("cpu_op", "aten::conv2d", 6000, 9000)]
+    outside = findings(args, [one_rank(folder, "place", out, mark=5000)])["cpu_operators"]
+    t.equal("operators outside of steps", (outside["saving_ns_per_step"], outside["where"]), (1000000, ""))
     t.equal("whose code", found["cpu_loop"]["where"], "3.5 of 3.5 ms in train.py:7")
     t.true("code that is known", "name this code" not in found["cpu_loop"]["advice"])
     found = findings(args, [one_rank(folder, "place", ONE_RANK["convolution"][0])])

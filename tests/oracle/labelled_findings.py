@@ -625,6 +625,14 @@ def traces(scene):
     return made
 
 
+def start_only():
+    """A program that has just begun."""
+    run = Run(Scene(None, 0, None))
+    run.call("cudaFree", 0, 100000)
+    run.copy("Memcpy HtoD (Pinned -> Device)", 100100, 100400, 1 << 20)
+    return run.trace()
+
+
 def cpu_only():
     run = Run(Scene(None, 0, None))
     run.host("ProfilerStep#1", 0, STEP)
