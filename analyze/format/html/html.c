@@ -318,28 +318,18 @@ static void draw_findings(struct buf *out, const struct block *b)
 	html_raw(out, "<div class=\"fix\">\n");
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const struct fix *f = &b->findings.rows[i];
-		char share[NUMBER_TEXT];
 
-		html_rawf(out, "<div class=\"rank\">%zu</div><div class=\"saving\">", i + 1);
-		html_raw(out, "<b>");
-		if (f->saving) {
-			html_text(out, f->sign);
-			html_raw(out, " ");
-			html_text(out, f->saving);
-			html_raw(out, " ");
-		}
-		html_text(out, f->saving ? b->findings.unit : "memory");
+		html_rawf(out, "<div class=\"rank\">%zu</div><div class=\"saving\"><b>", i + 1);
+		html_text(out, f->saving ? f->figure : "memory");
 		html_raw(out, "</b>");
-		if (f->saving && f->share > 0) {
+		if (f->saving) {
 			html_raw(out, "<span>");
-			html_text(out, number_text(share, f->share, 1));
-			html_rawf(out,
-				  " %% of %s</span>"
-				  "<div class=\"track\"><i style=\"width:%.1f%%\"></i></div>",
-				  b->findings.of, f->share);
-		} else if (f->saving) {
-			html_raw(out, "<span>alone: the step waits for something else</span>");
+			html_text(out, f->of);
+			html_raw(out, "</span>");
 		}
+		if (f->saving && f->share > 0)
+			html_rawf(out, "<div class=\"track\"><i style=\"width:%.1f%%\"></i></div>",
+				  f->share);
 		html_raw(out, "</div><div class=\"what\">");
 		html_text(out, f->evidence);
 		if (f->where) {

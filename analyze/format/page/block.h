@@ -157,6 +157,7 @@ struct fix {
 	const char *saving; /* "12.5"; NULL: saves no time */
 	double share;       /* of a step, percent */
 	const char *sign; /* stands before it: a minus, or "of" where it is the time in question */
+	const char *figure, *of; /* HTML: both with the unit; "41.9 % of a step" */
 };
 enum block_kind {
 	BLOCK_INPUT,     /* what was read: the top of a page */
@@ -197,9 +198,8 @@ struct block {
 		struct {
 			const struct fix *rows;
 			size_t count;
-			const char *unit, *of; /* savings in this unit; shares of "a step" */
-			unsigned brief_at;     /* text */
-			const char *together;  /* what several save, NULL: not known */
+			unsigned brief_at;    /* text */
+			const char *together; /* what several save, NULL: not known */
 		} findings;
 		struct {
 			const double *values;

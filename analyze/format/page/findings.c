@@ -167,8 +167,6 @@ void build_fixes(const struct page *p, struct blocks *b)
 	list = add_block(b, BLOCK_FINDINGS);
 	list->findings.rows = rows;
 	list->findings.count = shown;
-	list->findings.unit = unit.name;
-	list->findings.of = p->has_steps ? "a step" : "the window";
 	list->findings.brief_at = BRIEF_AT;
 	list->findings.together = together_text(p, &unit, b);
 	for (size_t i = 0; i < shown; i++) {
@@ -186,6 +184,12 @@ void build_fixes(const struct page *p, struct blocks *b)
 		};
 		if (saving_ns > 0 || view_cell(&v, i, "is_replayed").u64 == 1)
 			rows[i].saving = show_saving(b, saving_ns, &unit);
+		rows[i].figure = blocks_text(b, "%s %s %s", rows[i].sign,
+					     rows[i].saving ? rows[i].saving : "", unit.name);
+		rows[i].of = rows[i].share > 0 ? blocks_text(b, "%s %% of %s",
+							     show_number(b, rows[i].share, 1),
+							     p->has_steps ? "a step" : "the window")
+					       : "alone: the step waits for something else";
 		/* what is said of a rule begins behind the longest name of those shown */
 		end = RULE_AT + (unsigned)strlen(rows[i].rule) + 2;
 		if (end > list->findings.brief_at)
