@@ -207,10 +207,15 @@ static void search_path(struct search *s, const char *asked, struct tables *tabl
 
 size_t figures_find(const char *text, struct tables *tables, struct figure out[FIGURES_MAX])
 {
+	static const char *const titles[][2] = { { "fix_first", "findings" },
+						 { "gpu_time", "gpus" } };
 	struct search s = { .out = out };
 	char asked[FIGURE_NAME];
 
 	plain_text(text, asked);
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		if (!strcmp(asked, titles[i][0])) /* of a section of the page */
+			strcpy(asked, titles[i][1]);
 	search_for(&s, asked, ~0u);
 	if (!has_phase(&s))
 		search_phases(&s, asked, tables);
