@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -22,9 +23,6 @@
 #endif
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
-#endif
-#ifndef TMPFS_MAGIC
-#define TMPFS_MAGIC 0x01021994
 #endif
 
 enum { PAGE = 4096, THREADS_LEAST = 1 << 20, THREADS_USUAL = 64 << 20 };
@@ -339,7 +337,7 @@ bool arena_is_introduced(void)
 	return arena_is_mine() && introduced;
 }
 
-bool arena_adopt(int fd, bool is_alive)
+bool arena_adopt(int fd, bool is_shared)
 {
 	struct stat st;
 
@@ -348,7 +346,7 @@ bool arena_adopt(int fd, bool is_alive)
 	if (!claim || fstat(fd, &st) != 0 || st.st_size < ARENA_HEADER)
 		return false;
 	struct arena_header *a = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-				      is_alive ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+				      is_shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
 	if (a == MAP_FAILED)
 		return false;
 	if (a->magic != ARENA_MAGIC || a->version != ARENA_VERSION ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena.h - the memory that a recorded process shares: one mapping of one memfd.
+ * arena.h - the memory that a recorded process shares: one mapping of one memfd, or of a file.
  *
  *	0          header     what is where
  *	4096       session    the state of windows (session/internal.h)
@@ -120,10 +120,10 @@ enum arena_refusal {
 };
 enum arena_refusal arena_refused(uint64_t *limit);
 /*
- * Maps the arena of another process as the arena of this one.  With `is_alive` both processes share
- * it; otherwise it is a private copy.  False: the file is no arena.
+ * Maps the arena of another process as the arena of this one: shared, so that each sees what the
+ * other stores, or as a private copy.  False: the file is no arena.
  */
-bool arena_adopt(int fd, bool is_alive);
+bool arena_adopt(int fd, bool is_shared);
 /* Whether this process may write to the arena; false in a child until it has its own. */
 bool arena_is_mine(void);
 /*
