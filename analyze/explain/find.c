@@ -215,7 +215,7 @@ size_t figures_find(const char *text, struct tables *tables, struct figure out[F
 	plain_text(text, asked);
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		if (!strcmp(asked, titles[i][0])) /* of a section of the page */
-			strcpy(asked, titles[i][1]);
+			snprintf(asked, sizeof(asked), "%s", titles[i][1]);
 	search_for(&s, asked, ~0u);
 	if (!has_phase(&s))
 		search_phases(&s, asked, tables);
