@@ -19,6 +19,7 @@ enum {
 	SHORT_NS = 10000,
 	SHORT_COMM_NS = 5 * SHORT_NS,
 	PATH_TEXT = 1 << 14, /* of a path: what is longer matches by its names */
+	PLACE_LEVELS = 256,  /* and so does what has more */
 };
 
 struct points {
@@ -122,6 +123,16 @@ enum work points_work(struct points *p, struct accumulator *f, const struct even
 
 /* ---- places ------------------------------------------------------------------------------ */
 
+/* So that ranges nested by the thousand cost no more than their number. */
+static bool is_deep(const struct trace *t, uint32_t path)
+{
+	size_t levels = 0;
+
+	while (levels < PLACE_LEVELS && (path = trace_get_path(t, path)->parent))
+		levels++;
+	return levels == PLACE_LEVELS;
+}
+
 static void path_put(const struct trace *t, uint32_t path, struct buf *out)
 {
 	const struct path_node *n = trace_get_path(t, path);
@@ -153,7 +164,8 @@ static enum status places_of(struct points *p, const struct trace *t, uint32_t p
 	const struct path_node *n = trace_get_path(t, path);
 	TRY(places_of(p, t, n->parent, out, err));
 	buf_init(&text, PATH_TEXT);
-	path_put(t, path, &text);
+	if (!is_deep(t, path))
+		path_put(t, path, &text);
 	for (size_t i = 0; n->parent && n->class < PATH_IDLE && i < p->glob_count; i++)
 		if (edit_is_place(p->globs[i], trace_text(t, n->name, NULL), buf_text(&text)))
 			*out |= 1u << i;
