@@ -141,66 +141,67 @@ void test_known_second_array(void)
 	check_text("{" EVENTS META OP(1) OP(2) "]," EVENTS META OP(3) OP(4) "]}", 3);
 }
 
+/* What may stand for a number, and what may not. */
+static const char *const written_numbers[] = {
+	"0",
+	"1",
+	"-1",
+	"-0",
+	"00",
+	"01",
+	"-",
+	"1.",
+	".5",
+	"1.5",
+	"-2.25",
+	"0.0",
+	"-0.0",
+	"1e3",
+	"1E-2",
+	"1.5e",
+	"12345678",
+	"123456789012345678",
+	"9999999999999999999",
+	"18446744073709551615",
+	"18446744073709551616",
+	"9223372036854775808",
+	"-9223372036854775808",
+	"-9223372036854775809",
+	"1000.1234",
+	"1000.12345678901234",
+	"0.1234567890123456789",
+	"null",
+	"\"7\"",
+	"\"-7.5e1\"",
+	"\"7x\"",
+	"\"1.2.3\"",
+	"\"\"",
+	"NaN",
+	"1 2",
+	"[1]",
+	"true",
+	"1000.",
+	"+1",
+	"4611686018427387905",
+	"-4611686018427387905",
+	"99999999.999",
+	"1x",
+	"1,2",
+	"",
+};
+static const char *const number_keys[] = {
+	"\"ts\": ", "\"dur\": ",         "\"correlation\": ",   "\"bytes\": ",  "\"Bytes\": ",
+	"\"id\": ", "\"External id\": ", "\"blocks per SM\": ", "\"device\": ", "\"pid\": ",
+};
+
 /* Elements of which one number is another: as it may be written, and as it may not. */
 void test_known_numbers(void)
 {
-	static const char *const numbers[] = {
-		"0",
-		"1",
-		"-1",
-		"-0",
-		"00",
-		"01",
-		"-",
-		"1.",
-		".5",
-		"1.5",
-		"-2.25",
-		"0.0",
-		"-0.0",
-		"1e3",
-		"1E-2",
-		"1.5e",
-		"12345678",
-		"123456789012345678",
-		"9999999999999999999",
-		"18446744073709551615",
-		"18446744073709551616",
-		"9223372036854775808",
-		"-9223372036854775808",
-		"-9223372036854775809",
-		"1000.1234",
-		"1000.12345678901234",
-		"0.1234567890123456789",
-		"null",
-		"\"7\"",
-		"\"-7.5e1\"",
-		"\"7x\"",
-		"\"1.2.3\"",
-		"\"\"",
-		"NaN",
-		"1 2",
-		"[1]",
-		"true",
-		"1000.",
-		"+1",
-		"4611686018427387905",
-		"-4611686018427387905",
-		"99999999.999",
-		"1x",
-		"1,2",
-		"",
-	};
-	static const char *const keys[] = {
-		"\"ts\": ",     "\"dur\": ", "\"correlation\": ", "\"bytes\": ",
-		"\"Bytes\": ",  "\"id\": ",  "\"External id\": ", "\"blocks per SM\": ",
-		"\"device\": ", "\"pid\": ",
-	};
 	struct folder folder;
 
 	folder_make(&folder);
-	for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
-		for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++) {
+	for (size_t k = 0; k < sizeof(number_keys) / sizeof(*number_keys); k++)
+		for (size_t n = 0; n < sizeof(written_numbers) / sizeof(*written_numbers); n++) {
 			struct kineto_digest known;
 			struct buf text;
 
@@ -208,19 +209,19 @@ void test_known_numbers(void)
 			put_elements(&text, 3);
 			text.len -= 3;
 			for (unsigned i = 0; i < ELEMENTS; i++) {
-				const char *at = strstr(elements[i], keys[k]);
+				const char *at = strstr(elements[i], number_keys[k]);
 
 				if (!at)
 					continue;
-				at += strlen(keys[k]);
+				at += strlen(number_keys[k]);
 				buf_put_text(&text, ",\n");
 				buf_put(&text, elements[i], (size_t)(at - elements[i]));
-				buf_put_text(&text, numbers[n]);
+				buf_put_text(&text, written_numbers[n]);
 				buf_put_text(&text, at + strcspn(at, ",}"));
 			}
 			buf_put_text(&text, "\n]}");
 			if (!same_text(&folder, &text, &known))
-				printf("# %s%s\n", keys[k], numbers[n]);
+				printf("# %s%s\n", number_keys[k], written_numbers[n]);
 			buf_release(&text);
 		}
 	folder_remove(&folder);
