@@ -898,6 +898,8 @@ row("times-0", lossy("time"), builds=BUILDS, **fake(zero_every=5))
 row("times-reversed", lossy("time"), **fake(reverse_every=5))
 row("work-never-ends", lossy("time"), **fake(hold=1))
 row("clock-off", lambda r: (usual(r), told("cupti_doubts", "clock was 3[.]")(r)), **fake(clock_offset_ns=3000000000))
+row("clock-of-wsl", lambda r: (in_time(r), quiet(r)), "--steps 150 --step_us 10000 --threads 2", **fake(clock_raw=1))
+row("events-on-another-clock", builds=("13", "13.5"), **fake(event_ticks=1))
 row("unsettled", **fake(unsettled_ms=5))
 row("clock-set-back", in_time, "--steps 150 --step_us 10000 --threads 2", FAKE_GUARD_STEP_NS="-1000000000",
     FAKE_GUARD_STEP_MS="700")

@@ -102,6 +102,8 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 			    "19, 55, 59, 60") \
 	/* clock */ \
 	X(clock_offset_ns, 0, "CUPTI's clock against CLOCK_REALTIME; change it to make a step") \
+	X(clock_raw, 0, "1: CUPTI's clock is CLOCK_MONOTONIC_RAW, as under WSL") \
+	X(event_ticks, 0, "1: CUDA events have times of the GPU on a clock of its own") \
 	X(unsettled_ms, 0, "so long after the first Enable") \
 	X(unsettled_ns, 50000, "times of work are wrong by this") \
 	/* another tool in this process */ \

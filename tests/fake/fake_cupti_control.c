@@ -246,9 +246,18 @@ uint64_t fake_realtime(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* From CLOCK_REALTIME to CLOCK_MONOTONIC_RAW, modulo 2^64. */
+static uint64_t raw_distance(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec - fake_realtime();
+}
+
 uint64_t fake_shift(uint64_t ns)
 {
-	return ns + (uint64_t)OPTION(clock_offset_ns);
+	return ns + (uint64_t)OPTION(clock_offset_ns) + (OPTION(clock_raw) ? raw_distance() : 0);
 }
 
 uint64_t fake_now(void)

@@ -18,7 +18,7 @@ enum { EPOCHS = 256, TRIES = 4 };
 struct epoch {
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC of its first and last note */
 	uint64_t distance;       /* CUPTI's minus CLOCK_MONOTONIC, modulo 2^64 */
-	bool is_real;            /* it is CLOCK_REALTIME, as CUPTI documents */
+	bool is_known;           /* CUPTI documents that clock, so that its rate is known */
 };
 static struct {
 	int (*timestamp)(uint64_t *ns);
@@ -61,14 +61,17 @@ void cupti_clock_note(bool now)
 	if (!now && ns - clock_state.noted_ns < PERIOD_NS)
 		return;
 	clock_state.noted_ns = ns;
-	/* The narrowest of some brackets.  A clock that does not answer is what it is documented to
-	 * be. */
+	/*
+	 * The narrowest of some brackets.  A clock that does not answer is CLOCK_REALTIME, as
+	 * documented, or CLOCK_MONOTONIC_RAW, as documented for WSL.
+	 */
 	struct reading *out = &r;
 	*out = (struct reading){ .width_ns = UINT64_MAX };
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = tick_clock_ns(CLOCK_MONOTONIC);
 		uint64_t cupti = cupti_clock_now();
 		uint64_t real = tick_clock_ns(CLOCK_REALTIME);
+		uint64_t raw = tick_clock_ns(CLOCK_MONOTONIC_RAW);
 		uint64_t after = tick_clock_ns(CLOCK_MONOTONIC);
 		if (!cupti)
 			cupti = real;
@@ -77,7 +80,7 @@ void cupti_clock_note(bool now)
 		out->width_ns = after - before;
 		out->monotonic_ns = before + out->width_ns / 2;
 		out->distance = cupti - out->monotonic_ns;
-		out->off_ns = far(cupti, real);
+		out->off_ns = far(cupti, raw) < REAL_NS ? 0 : far(cupti, real);
 	}
 	clock_state.last_off_ns = r.off_ns;
 	if (r.off_ns > clock_state.off_ns)
@@ -122,7 +125,7 @@ static bool is_confirmed(uint64_t i)
 {
 	const struct epoch *e = &clock_state.epochs[i % EPOCHS];
 
-	return e->to_ns > e->from_ns || e->is_real;
+	return e->to_ns > e->from_ns || e->is_known;
 }
 
 uint64_t cupti_clock_convert_slow(uint64_t cupti_ns, uint64_t before_ns, struct cupti_epoch *epoch)

@@ -282,9 +282,15 @@ static bool is_covered(const uint8_t *record)
 	return c && c->is_runtime;
 }
 
-static bool has_time(const struct cupti_family *f, const uint8_t *record)
+/*
+ * An event has the GPU's time only where a tool of the process asked for it, and CUPTI does not say
+ * on which clock.  The time of the call is taken where that time cannot be converted.
+ */
+static bool has_time(struct putting *r, const struct cupti_family *f, const uint8_t *record)
 {
-	return read_number(record, &f->layouts[0]->begin) != 0;
+	uint64_t ns = read_number(record, &f->layouts[0]->begin);
+
+	return ns && host_time(r, ns);
 }
 
 static void put_any(struct putting *r, const struct cupti_family *f, uint32_t kind,
@@ -304,7 +310,7 @@ static void put_any(struct putting *r, const struct cupti_family *f, uint32_t ki
 		counts.kernels++;
 		counts.orphans +=
 			!find_call((uint32_t)read_number(record, &f->layouts[0]->correlation));
-	} else if (kind == CUPTI_CUDA_EVENT && !has_time(f, record)) {
+	} else if (kind == CUPTI_CUDA_EVENT && !has_time(r, f, record)) {
 		return; /* it waits */
 	}
 	if (f->variants & LAYOUT_EXTERNAL)
@@ -331,7 +337,7 @@ static void note_event(struct putting *r, const uint8_t *record)
 {
 	const struct cupti_family *f = cupti_family_of(CUPTI_CUDA_EVENT, record);
 
-	if (!f || has_time(f, record))
+	if (!f || has_time(r, f, record))
 		return;
 	uint32_t correlation = f->correlation_at ? get_u32(record + f->correlation_at) : 0;
 	if (!correlation || waiting_count == EVENTS) {
