@@ -329,14 +329,17 @@ static bool tell_other_input(const struct facts *f, char sentence[FINDING_TEXT])
 		if (!row || one[table_column(memory, "peak_bytes")].u64 >
 				    row[table_column(memory, "peak_bytes")].u64)
 			row = one;
-	for (size_t i = 0; (one = table_at(owners, i)); i++)
-		most = !most || one[live].u64 > most[live].u64 ? one : most;
+	for (size_t i = 0; (one = table_at(owners, i)); i++) {
+		bool is_rest = !*one[table_column(owners, "owner")].text;
+
+		if (!is_rest && (!most || one[live].u64 > most[live].u64))
+			most = one;
+	}
 	if (!row || !most)
 		return false;
 	snprintf(sentence, FINDING_TEXT,
-		 "A memory snapshot has no times of the GPU. GPU %llu had %s in use at most, of "
-		 "which %s "
-		 "were taken by %.200s; --report memory,snapshot has the rest.",
+		 "A memory snapshot has no times of the GPU. GPU %llu had %s in use at most. The "
+		 "largest part, %s: %.200s. See --report memory,snapshot.",
 		 (unsigned long long)row[table_column(memory, "device")].u64,
 		 bytes_text(a, (double)row[table_column(memory, "peak_bytes")].u64),
 		 bytes_text(b, (double)most[live].u64), most[table_column(owners, "owner")].text);

@@ -15,6 +15,7 @@ import os
 import pickle
 import pickletools
 import random
+import re
 import sqlite3
 import subprocess
 import tempfile
@@ -45,25 +46,66 @@ class Tool:
         return json.loads(done.stdout)["ranks"][0] if done.stdout else {}
 
 
+HANDS_ON = ("/torch/", "/einops/", "/jaxtyping/", "/functools.py", "/contextlib.py")
+
+
+def operators(frames):
+    """Of C++: operators without their overloads, and nodes of autograd, each once where it calls itself."""
+    names = []
+    for f in frames:
+        op = re.match(r"at::_ops::(\w+?)(_[A-Z]\w*)?::", f["name"])
+        node = re.match(r"torch::autograd::.*?([^:]+)::apply\(", f["name"])
+        names += ["aten::" + op[1]] if op else [node[1]] if node else []
+    return [name for name, before in zip(names, [None, *names]) if name != before]
+
+
 def where(frames):
-    """The innermost four functions of the program, else of Python, else of anything."""
+    """The innermost four functions of the program, else of Python, else operators, else anything."""
     python = [f for f in frames if f["filename"].endswith(".py")]
-    own = [f for f in python if "/torch/" not in f["filename"]]
+    own = [f for f in python if not any(part in f["filename"] for part in HANDS_ON)]
+    if not python and operators(frames):
+        return " < ".join(operators(frames)[:4])
     return " < ".join(f"{f['filename'].split('/')[-1]}:{f['line']} {f['name']}" for f in (own or python or frames)[:4])
+
+
+def takers(snapshot, device):
+    """Who took what each free_completed gives back, and whether a free has a stack of its own."""
+    live, out, has_own = {}, {}, False
+    for i, e in enumerate(snapshot["device_traces"][device]):
+        frames = e.get("frames", [])
+        if e["action"] == "alloc":
+            live[e["addr"]] = frames
+        elif e["action"] == "free_completed":
+            has_own |= live.get(e["addr"], frames) != frames
+            out[i] = live.pop(e["addr"], None)
+    return out, has_own
+
+
+def owner(frames, earlier):
+    return where(frames) if frames else "(taken before the recording)" if earlier else "(no stack was recorded)"
 
 
 def walk(snapshot, device):
     """(bytes, reserved, owners) after each entry, last first: from the blocks at the end backwards."""
-    live = {b["address"]: (b.get("requested_size", b["size"]), where(b["frames"])) for s in snapshot["segments"]
-            if s["device"] == device for b in s["blocks"] if b["state"] != "inactive"}
+    took = takers(snapshot, device)[0]
+    has_own = any(takers(snapshot, other)[1] for other in range(len(snapshot["device_traces"])))
+    in_ring = set()
+    for e in snapshot["device_traces"][device]:
+        if e["action"] in ("alloc", "free_completed"):
+            (in_ring.add if e["action"] == "alloc" else in_ring.discard)(e["addr"])
+    live = {b["address"]: (b.get("requested_size", b["size"]), owner(b["frames"], b["address"] not in in_ring))
+            for s in snapshot["segments"] if s["device"] == device for b in s["blocks"] if b["state"] != "inactive"}
     reserved = sum(s["total_size"] for s in snapshot["segments"] if s["device"] == device)
     size = sum(n for n, _ in live.values())
-    for e in reversed(snapshot["device_traces"][device]):
+    for i, e in reversed(list(enumerate(snapshot["device_traces"][device]))):
         yield size, reserved, live
         if e["action"] == "alloc":
             size -= live.pop(e["addr"])[0]
         elif e["action"] == "free_completed":
-            live[e["addr"]] = e["size"], where(e["frames"])
+            frames = e.get("frames", []) if took[i] is None else took[i]
+            live[e["addr"]] = e["size"], owner(frames, took[i] is None)
+            if took[i] is None and frames and has_own:
+                live[e["addr"]] = e["size"], f"(earlier, freed at {where(frames)})"
             size += e["size"]
         elif e["action"] in ("segment_alloc", "segment_map"):
             reserved -= e["size"]
@@ -123,7 +165,8 @@ def check_kinds(tool, folder):
     for seed in range(12):
         rng = random.Random(seed)
         snapshot = snapshots.train(seed, ring=rng.choice((None, 50, 200, 333)), devices=1 + seed % 3,
-                                   expandable=seed % 2 == 1, leak=rng.choice((0, 3 * MIB)), pending=seed % 4 != 3)
+                                   expandable=seed % 2 == 1, leak=rng.choice((0, 3 * MIB)), pending=seed % 4 != 3,
+                                   native_stacks=seed % 3 == 1)
         writers = {f"protocol {p}": lambda s, p=p: pickle.dumps(s, protocol=p) for p in (2, 3, 4, 5)}
         writers["C++"] = snapshots.pickle_of_cpp
         for name in (list(writers) if seed < 2 else [list(writers)[seed % 5]]):

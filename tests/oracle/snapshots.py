@@ -16,7 +16,7 @@ MIB = 1 << 20
 class Block:
     def __init__(self, segment, address, size):
         self.segment, self.address, self.size = segment, address, size
-        self.requested, self.state, self.frames = 0, "inactive", []
+        self.requested, self.state, self.frames, self.freed = 0, "inactive", [], None
 
 
 class Segment:
@@ -108,14 +108,15 @@ class Allocator:
         block = self.active[address]
         self.note("free_requested", address, block.requested, block.segment.stream, block.segment.pool,
                   frames if frames is not None else block.frames)
-        block.state = "active_pending_free"
+        block.state, block.freed = "active_pending_free", frames
         if not other_stream:
             self.complete(address)
 
     def complete(self, address):
         block = self.active.pop(address)
         segment = block.segment
-        self.note("free_completed", address, block.requested, segment.stream, segment.pool, block.frames)
+        self.note("free_completed", address, block.requested, segment.stream, segment.pool,
+                  block.freed if block.freed is not None else block.frames)
         block.state, block.requested, block.frames = "inactive", 0, []
         at = segment.blocks.index(block)
         for other in (at + 1, at - 1):
@@ -160,14 +161,35 @@ def stack(line, layer, depth=12):
                {"filename": "/home/u/train.py", "line": 12, "name": "<module>"}])
 
 
+def native(*names):
+    """With stacks of C++, as PyTorch's default is, the recorder's own functions come first."""
+    own = ["torch::unwind::unwind()", "torch::CapturedTraceback::gather(bool, bool, bool)"]
+    return [{"filename": "??", "line": 0, "name": name} for name in own + list(names)]
+
+
+def of_cpp(rng, frames):
+    """A stack of the default, with C++ around Python's functions, or of a thread of autograd, which has none of Python."""
+    if rng.random() < 0.4:
+        op, node = rng.choice([("mul_Tensor", "MulBackward0"), ("bmm", "BmmBackward0"), ("sum_dim_IntList", "ExpandBackward0"),
+                               ("sigmoid_backward", "SigmoidBackward0")])
+        return native(f"at::_ops::{op}::redispatch(c10::DispatchKeySet, at::Tensor const&)", f"at::_ops::{op}::call(at::Tensor const&)",
+                      f"torch::autograd::generated::{node}::apply(std::vector<at::Tensor>&&)",
+                      "torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)", "__clone")
+    helper = {"filename": "/usr/lib/python3/site-packages/einops/einops.py", "line": 7, "name": "rearrange"}
+    return native("at::_ops::empty_memory_format::call(c10::ArrayRef<c10::SymInt>)") + [helper] + frames + native("_start")[2:]
+
+
 def train_with(seed=0, steps=6, ring=None, devices=1, expandable=False, leak=0, limit=8 << 30, oom=False, pending=True,
-          scale=1):
+          scale=1, native_stacks=False):
     """A training loop: weights, activations that a backward frees, a leak, a tensor that another stream uses.  The ring keeps
-    the last entries only."""
+    the last entries only.  `native_stacks`: stacks are those of PyTorch's default, also of what frees."""
     global random_step
     random_step = random.Random(seed)
     rng = random.Random(seed + 1)
     stacks = {(n, k): stack(30 + k, n) for n in LAYERS for k in range(4)}
+    if native_stacks:
+        stacks = {key: of_cpp(rng, frames) for key, frames in stacks.items()}
+    freed = [of_cpp(rng, stack(60 + k, "backward")) if native_stacks else None for k in range(4)]
     allocators = [Allocator(d, limit, expandable) for d in range(devices)]
     annotations = []
     for a in allocators:
@@ -184,14 +206,14 @@ def train_with(seed=0, steps=6, ring=None, devices=1, expandable=False, leak=0, 
                     break
                 live.append(at)
                 if layer % 3 == 2:
-                    a.free(live.pop(rng.randrange(len(live))))
+                    a.free(live.pop(rng.randrange(len(live))), freed[layer % 4])
             if leak:
                 a.alloc(leak, stack(99, "keep_loss"))
             if pending and live:
                 late.append(live.pop())
-                a.free(late[0], other_stream=True)
+                a.free(late[0], freed[3], other_stream=True)
             for at in reversed(live):
-                a.free(at)
+                a.free(at, freed[at // 512 % 4])
             if step % 2 or step + 1 < steps:
                 for at in late:
                     a.complete(at)

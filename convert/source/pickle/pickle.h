@@ -103,8 +103,8 @@ void pickle_put_frame(struct buf *out, const struct pickle_value *frame, const c
 		      bool has_folder);
 /*
  * The innermost functions of the program, "model.py:31 forward < train.py:88 step".  With stacks of
- * C++ most functions are none of it, so Python comes first; where there is only PyTorch, or only
- * C++, it is better than nothing.
+ * C++ most functions are none of it, so Python comes first.  A thread of autograd has none of
+ * Python: "aten::mul < MulBackward0", its operators, says more than functions of C++.
  */
 void pickle_put_where(struct buf *out, const struct pickle_value *frames);
 bool pickle_head_has(const uint8_t *head, size_t len, const char *word);

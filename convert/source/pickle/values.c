@@ -439,50 +439,6 @@ size_t pickle_count(const struct pickle_value *v)
 	return v && (v->type == PICKLE_LIST || v->type == PICKLE_DICT) ? v->count : 0;
 }
 
-/* ---- stacks ----------------------------------------------------------------------------- */
-
-enum { SHOWN = 4 /* functions */, LEVELS = 3 };
-
-static bool is_python(const char *file)
-{
-	size_t len = strlen(file);
-
-	return len > 3 && !strcmp(file + len - 3, ".py");
-}
-
-/* How PyTorch calls a module or hands a call on says nothing about the program. */
-static bool is_of_torch(const char *file)
-{
-	return strstr(file, "/torch/") != NULL;
-}
-
-void pickle_put_frame(struct buf *out, const struct pickle_value *frame, const char *before,
-		      bool has_folder)
-{
-	const char *file = pickle_text(pickle_get(frame, "filename"), "");
-	const char *base = has_folder ? NULL : strrchr(file, '/');
-
-	buf_putf(out, "%s%.300s:%lld %.200s", before, base ? base + 1 : file,
-		 (long long)pickle_int(pickle_get(frame, "line"), 0),
-		 pickle_text(pickle_get(frame, "name"), "?"));
-}
-
-void pickle_put_where(struct buf *out, const struct pickle_value *frames)
-{
-	for (unsigned level = LEVELS; level-- > 0 && !out->len;) {
-		unsigned shown = 0;
-
-		for (size_t i = 0; i < pickle_count(frames) && shown < SHOWN; i++) {
-			const char *file =
-				pickle_text(pickle_get(frames->items[i], "filename"), "");
-
-			if (is_python(file) + (is_python(file) && !is_of_torch(file)) >= (int)level)
-				pickle_put_frame(out, frames->items[i], shown++ ? " < " : "",
-						 false);
-		}
-	}
-}
-
 bool pickle_head_has(const uint8_t *head, size_t len, const char *word)
 {
 	return memmem(head, len, word, strlen(word)) != NULL;

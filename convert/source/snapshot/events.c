@@ -46,15 +46,17 @@ enum status snapshot_device(struct snapshot *s, size_t ordinal, struct device_st
 enum status snapshot_put_place(struct snapshot *s, const struct place *at, const struct entry *e,
 			       struct error *err)
 {
-	struct attr a = { .key = s->key_where, .type = ATTR_TEXT };
+	const struct stack *stack = at->stack ? &s->stacks[at->stack] : NULL;
+	struct attr a = { .key = s->key_where,
+			  .type = ATTR_TEXT,
+			  .bits = stack ? stack->where : 0 };
 
-	if (at->stack) {
-		a.bits = s->stacks[at->stack].where;
+	if (stack)
 		import_attr(&s->to, &a, false);
-		a.key = s->key_stack;
-		a.bits = s->stacks[at->stack].whole;
+	a.key = s->key_stack;
+	a.bits = stack ? stack->whole : 0;
+	if (a.bits)
 		import_attr(&s->to, &a, false);
-	}
 	if (at->stream)
 		TRY(import_number(&s->to, "stream", at->stream, false, err));
 	if (at->pool[0] || at->pool[1]) {
@@ -88,6 +90,7 @@ enum status snapshot_put_pool(struct snapshot *s, enum kind kind, const struct p
 			      const struct entry *from, struct error *err)
 {
 	const struct device_state *d = &s->devices[at->device];
+	struct place place = *at;
 	struct event e = { .kind = (uint8_t)kind,
 			   .track = d->pool,
 			   .name = s->name_memory,
@@ -98,7 +101,9 @@ enum status snapshot_put_pool(struct snapshot *s, enum kind kind, const struct p
 	import_begin(&s->to);
 	TRY(import_number(&s->to, "total_allocated", 0, true, err));
 	TRY(import_number(&s->to, "total_reserved", 0, true, err));
-	TRY(snapshot_put_place(s, at, from, err));
+	if (!place.stack)
+		TRY(stack_named(s, from ? STACK_NONE : STACK_EARLIER, 0, &place.stack, err));
+	TRY(snapshot_put_place(s, &place, from, err));
 	return snapshot_put_event(s, &e, from ? from->time_us : d->begin_us, err);
 }
 

@@ -9,6 +9,49 @@ enum { STACK_BYTES = 1 << 14 };
 
 /* ---- stacks ----------------------------------------------------------------------------- */
 
+static enum status stack_put(struct snapshot *s, const struct stack *stack, uint64_t *place,
+			     struct error *err)
+{
+	TRY(vec_reserve(&s->stacks, &s->stack_cap, s->stack_count + 2, err));
+	if (!s->stack_count)
+		s->stacks[s->stack_count++] = (struct stack){ 0 };
+	s->stacks[s->stack_count] = *stack;
+	*place = s->stack_count++;
+	return ST_OK;
+}
+
+enum status stack_named(struct snapshot *s, enum stack_kind kind, uint32_t of, uint32_t *place,
+			struct error *err)
+{
+	static const char *const texts[STACK_KINDS] = {
+		[STACK_NONE] = "(no stack was recorded)",
+		[STACK_EARLIER] = "(taken before the recording)",
+		[STACK_FREED] = "(earlier, freed at %.*s)",
+	};
+	/* ids of lists are numbers of values of the pickle, which are far below */
+	uint64_t key = UINT64_MAX - ((uint64_t)of * STACK_KINDS + kind), *known;
+	struct stack stack = { .whole = of ? s->stacks[of].whole : 0 };
+	size_t len = 0;
+	const char *where = of ? trace_text(s->to.trace, s->stacks[of].where, &len) : "";
+	struct buf text;
+	bool is_new;
+
+	known = map_put(&s->stack_of, key, &is_new);
+	if (!known)
+		return fail_memory(err);
+	if (is_new) {
+		buf_init(&text, STACK_BYTES);
+		buf_putf(&text, texts[kind], (int)len, where);
+		enum status status =
+			import_name(&s->to, buf_text(&text), text.len, &stack.where, err);
+		buf_release(&text);
+		TRY(status);
+		TRY(stack_put(s, &stack, known, err));
+	}
+	*place = (uint32_t)*known;
+	return ST_OK;
+}
+
 /* The place of a stack among those of the snapshot. */
 static enum status stack_take(struct snapshot *s, struct pickle_value **at, uint32_t *place,
 			      struct error *err)
@@ -33,17 +76,16 @@ static enum status stack_take(struct snapshot *s, struct pickle_value **at, uint
 		pickle_put_where(&text, frames);
 		status = import_name(&s->to, buf_text(&text), text.len, &stack.where, err);
 		buf_clear(&text);
-		for (size_t i = 0; i < frames->count && text.len < STACK_BYTES / 2; i++)
+		size_t i = 0;
+		for (; i < frames->count && text.len < STACK_BYTES / 2; i++)
 			pickle_put_frame(&text, frames->items[i], i ? "\n" : "", true);
+		if (i < frames->count)
+			buf_putf(&text, "\n(%zu more)", frames->count - i);
 		if (status == ST_OK)
 			status = import_name(&s->to, buf_text(&text), text.len, &stack.whole, err);
 		buf_release(&text);
 		TRY(status);
-		if (!s->stack_count)
-			s->stack_count = 1;
-		TRY(vec_reserve(&s->stacks, &s->stack_cap, s->stack_count + 1, err));
-		s->stacks[s->stack_count] = stack;
-		*known = s->stack_count++;
+		TRY(stack_put(s, &stack, known, err));
 	}
 	*place = (uint32_t)*known;
 	return ST_OK;

@@ -70,18 +70,30 @@ struct snapshot {
 	struct import to;
 	struct pickle *values;
 	struct device_state devices[SNAPSHOT_DEVICES];
-	struct map live;      /* address and device: allocated and not freed, as the ring says */
-	struct map field_of;  /* id of a key: its field + 1 */
-	struct map stack_of;  /* id of a list of frames: its place in `stacks` */
+	struct map live;     /* address and device: stack that allocated it, as the ring says */
+	struct map field_of; /* id of a key: its field + 1 */
+	struct map
+		stack_of; /* id of a list of frames, or key of stack_named(): place in `stacks` */
 	struct stack *stacks; /* the first is empty */
 	struct segment *all;
 	struct place *blocks; /* in use at the end */
+	struct place
+		*earlier; /* taken before the ring, freed in it; the stack is that of the free */
+	bool frees_have_stacks; /* of their own; else a free has the stack that allocated */
 	struct open *open;
 	size_t stack_count, stack_cap, all_count, all_cap, block_count, block_cap;
+	size_t earlier_count, earlier_cap;
 	size_t open_count, open_cap;
 	uint32_t key_where, key_stack, name_memory, name_segment;
 };
 
+/*
+ * The place of a stack that a text describes, followed by where stack `of` is if that is not 0.
+ * The same text and stack give the same place; `kind`, below STACK_KINDS, stands for the text.
+ */
+enum stack_kind { STACK_NONE, STACK_EARLIER, STACK_FREED, STACK_KINDS };
+enum status stack_named(struct snapshot *s, enum stack_kind kind, uint32_t of, uint32_t *place,
+			struct error *err);
 /* Reads a dictionary; what is missing is 0, sizes and times too. */
 enum status entry_read(struct snapshot *s, struct pickle_value *v, struct entry *out,
 		       struct error *err);

@@ -22,7 +22,7 @@
 
 enum {
 	VALUES_MOST = 192 << 20, /* bytes: of what a snapshot names again */
-	BLOCKS_MOST = 1 << 21,   /* in use at the end */
+	BLOCKS_MOST = 1 << 21,   /* in use at the end, or before the ring */
 	OPEN_MOST = 1024,        /* annotations in each other */
 };
 static const struct pickle_list lists[] = {
@@ -64,12 +64,22 @@ static enum status take_free(struct snapshot *s, struct device_state *d, const s
 			     bool is_done, struct error *err)
 {
 	uint64_t key = key_of(&e->at);
+	uint64_t *stack = map_find(&s->live, key);
 
-	if (!map_find(&s->live, key)) { /* it was there before the ring */
-		TRY(snapshot_put_pool(s, KIND_ALLOC, &e->at, NULL, err));
-		if (!map_put(&s->live, key, NULL))
+	if (!stack) { /* it was there before the ring */
+		if (s->block_count + s->earlier_count == BLOCKS_MOST) {
+			import_lose(&s->to, LOSS_CEILING, 1);
+			return ST_OK;
+		}
+		TRY(vec_reserve(&s->earlier, &s->earlier_cap, s->earlier_count + 1, err));
+		s->earlier[s->earlier_count++] = e->at;
+		stack = map_put(&s->live, key, NULL);
+		if (!stack)
 			return fail_memory(err);
+		*stack = e->at.stack;
 	}
+	s->frees_have_stacks |=
+		s->stacks && s->stacks[*stack].whole != s->stacks[e->at.stack].whole;
 	if (!is_done) {
 		d->asked = e->at;
 		d->asked_us = e->time_us;
@@ -86,6 +96,7 @@ static enum status take_entry(struct snapshot *s, size_t ordinal, struct pickle_
 	const char *action;
 	struct device_state *d;
 	struct entry e;
+	uint64_t *stack;
 	bool is_new;
 
 	TRY(snapshot_device(s, ordinal, &d, err));
@@ -111,8 +122,10 @@ static enum status take_entry(struct snapshot *s, size_t ordinal, struct pickle_
 		return take_free(s, d, &e, false, err);
 	if (strcmp(action, "alloc") != 0)
 		return snapshot_put_mark(s, action, &e.at, &e, e.time_us, err);
-	if (!map_put(&s->live, key_of(&e.at), &is_new))
+	stack = map_put(&s->live, key_of(&e.at), &is_new);
+	if (!stack)
 		return fail_memory(err);
+	*stack = e.at.stack;
 	if (!is_new) /* the ring has no end of the one before */
 		import_lose(&s->to, LOSS_DAMAGED, 1);
 	return is_new ? snapshot_put_pool(s, KIND_ALLOC, &e.at, &e, err) : ST_OK;
@@ -160,7 +173,7 @@ static enum status take_block(struct snapshot *s, struct segment *g, struct pick
 	} else {
 		g->sums[SEGMENT_PENDING] += size;
 	}
-	if (s->block_count == BLOCKS_MOST) {
+	if (s->block_count + s->earlier_count == BLOCKS_MOST) {
 		import_lose(&s->to, LOSS_CEILING, 1);
 		return ST_OK;
 	}
@@ -260,6 +273,17 @@ static enum status put_segment(struct snapshot *s, const struct segment *g, stru
 	return snapshot_put_event(s, &e, d->last_us + 1, err);
 }
 
+/*
+ * Memory that was taken before the ring and freed in it.  With a history of all operations a free
+ * has its own stack, which does not say who took the memory.
+ */
+static enum status put_earlier(struct snapshot *s, struct place at, struct error *err)
+{
+	if (at.stack && s->frees_have_stacks)
+		TRY(stack_named(s, STACK_FREED, at.stack, &at.stack, err));
+	return snapshot_put_pool(s, KIND_ALLOC, &at, NULL, err);
+}
+
 /* Blocks in use that the ring did not allocate, and segments that it did not: all of before it. */
 static enum status take_end(struct snapshot *s, struct error *err)
 {
@@ -270,6 +294,8 @@ static enum status take_end(struct snapshot *s, struct error *err)
 		if (d->begin_us == INT64_MIN)
 			d->begin_us = d->last_us = 0;
 	}
+	for (size_t i = 0; i < s->earlier_count; i++)
+		TRY(put_earlier(s, s->earlier[i], err));
 	for (size_t i = 0; i < s->block_count; i++) {
 		uint64_t key = key_of(&s->blocks[i]);
 
@@ -474,6 +500,7 @@ static enum status snapshot_read(struct spool_source *source, struct input *in,
 	free(s->stacks);
 	free(s->all);
 	free(s->blocks);
+	free(s->earlier);
 	free(s->open);
 	free(s);
 	if (status != ST_OK)
