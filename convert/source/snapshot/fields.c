@@ -30,7 +30,7 @@ enum status stack_named(struct snapshot *s, enum stack_kind kind, uint32_t of, u
 	};
 	/* ids of lists are numbers of values of the pickle, which are far below */
 	uint64_t key = UINT64_MAX - ((uint64_t)of * STACK_KINDS + kind), *known;
-	struct stack stack = { .whole = of ? s->stacks[of].whole : 0 };
+	struct stack stack = { .whole = 0 };
 	size_t len = 0;
 	const char *where = of ? trace_text(s->to.trace, s->stacks[of].where, &len) : "";
 	struct buf text;
