@@ -120,7 +120,8 @@ static void add_curve(const struct page *p, const struct view *v, const struct l
 
 struct owner { /* a row of the table `memory_owners` */
 	uint64_t live_bytes;
-	const char *name;
+	const char *name; /* "": of smaller ones, and of those that are not known */
+	bool is_rest;
 };
 
 /* Who held the memory at the peak. */
@@ -140,15 +141,16 @@ static void add_owners(const struct page *p, const struct view *v, const struct 
 	if (!all || !of.count || !a->peak_bytes)
 		return;
 	for (size_t i = 0; i < of.count; i++)
-		all[i] = (struct owner){ view_u64(&of, i, "live_bytes"),
-					 view_text(&of, i, "owner") };
-	SORT_BY(all, of.count, DOWN(struct owner, live_bytes), UP(struct owner, name));
+		all[i] = (struct owner){ view_u64(&of, i, "live_bytes"), view_text(&of, i, "owner"),
+					 !*view_text(&of, i, "owner") };
+	SORT_BY(all, of.count, UP(struct owner, is_rest), DOWN(struct owner, live_bytes),
+		UP(struct owner, name));
 	struct block_table *t = ADD_TABLE(b, columns);
 
 	for (size_t i = 0; i < of.count && i < OWNERS && all[i].live_bytes; i++) {
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 
-		add_cell(r, all[i].name);
+		add_cell(r, all[i].is_rest ? "all others" : all[i].name);
 		add_cell(r, show_bytes(b, (double)all[i].live_bytes));
 		add_percent(b, r,
 			    (int)((double)all[i].live_bytes * 1000 / (double)a->peak_bytes + 0.5));
