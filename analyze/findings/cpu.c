@@ -349,10 +349,10 @@ static bool communication(const struct facts *f, struct finding *out)
 }
 
 const struct rule rules_cpu[] = {
-	{ "cpu_straggler", "the others wait for one rank, on the host", "ranks[].phases.wall_ns",
-	  straggler, "check that rank's work and its host: other jobs, NUMA binding, input, GC",
+	{ "cpu_straggler", "the others wait for one rank, on the host", "phases.wall_ns", straggler,
+	  "check that rank's work and its host: other jobs, NUMA binding, input, GC",
 	  .family = FAMILY_UNBALANCED },
-	{ "cpu_comm", "exposed host communication", "ranks[].phases.wall_ns", communication,
+	{ "cpu_comm", "exposed host communication", "phases.wall_ns", communication,
 	  "overlap it with backward (DistributedDataParallel's buckets); use fewer, larger calls, "
 	  "fewer bytes (bf16) and several interfaces (GLOO_SOCKET_IFNAME)",
 	  .family = FAMILY_COMM },

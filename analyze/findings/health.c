@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BUSY_LEAST = 5 };   /* samples: fewer say nothing of a run */
 #define BELOW_BASE    0.97 /* of the clock that a GPU keeps by default */
@@ -33,81 +34,34 @@ static double clock_of(const union value *row)
 		       : NAN;
 }
 
-/* Compute that runs at `share` of the clock that it could have; the rest waits for it. */
-static bool saves_compute(const struct facts *f, struct finding *out, double share)
+/* What holds a clock down; of a GPU the one that does so for most of its busy samples. */
+static const struct {
+	size_t column;
+	const char *by, *advice;
+} limits[] = {
+	{ HEALTH_HARDWARE, "the board (power brake, voltage)",
+	  "check the power supply, the cables and the server's log; replace the GPU if it "
+	  "persists" },
+	{ HEALTH_HEAT, "heat",
+	  "check the fans, the airflow and the room temperature of that host" },
+	{ HEALTH_POWER, "the power limit",
+	  "check nvidia-smi -q -d POWER and raise the limit if it was lowered; at the default "
+	  "limit "
+	  "this is normal for dense work" },
+};
+
+static size_t limit_of(const union value *row)
 {
-	return rule_saves(out, f->compute_ns * (1 - share));
+	size_t most = 0;
+
+	for (size_t i = 1; i < sizeof(limits) / sizeof(limits[0]); i++)
+		most = row[limits[i].column].u64 > row[limits[most].column].u64 ? i : most;
+	return most;
 }
 
-static bool below_base(const struct facts *f, struct finding *out)
+static double limited(const union value *row)
 {
-	struct table *t = tables_find(f->tables, "health");
-	const union value *row, *worst = NULL;
-	double least = BELOW_BASE;
-	char gpu[GPU_TEXT], a[NUMBER_TEXT], b[NUMBER_TEXT], c[NUMBER_TEXT];
-
-	for (size_t i = 0; (row = table_at(t, i)); i++) {
-		double share = clock_of(row) / (double)row[HEALTH_BASE].u64;
-
-		if (!row[HEALTH_BASE].u64 || !(share < least))
-			continue;
-		least = share;
-		worst = row;
-	}
-	if (!worst)
-		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s runs at %s MHz under load, below its base clock of %s MHz (maximum %s MHz).",
-		 gpu_text(worst, gpu), round_text(a, clock_of(worst)),
-		 count_text(b, worst[HEALTH_BASE].u64), count_text(c, worst[HEALTH_MOST].u64));
-	rule_brief(out, "%s of %s MHz", a, b);
-	return saves_compute(f, out, least);
-}
-
-static bool held_down(const struct facts *f, struct finding *out)
-{
-	static const struct {
-		size_t column;
-		const char *by, *advice;
-	} causes[] = {
-		{ HEALTH_HARDWARE, "the board (power brake, voltage)",
-		  "check the power supply, the cables and the server's log; replace the GPU if it "
-		  "persists" },
-		{ HEALTH_HEAT, "heat",
-		  "check the fans, the airflow and the room temperature of that host" },
-		{ HEALTH_POWER, "the power limit",
-		  "check nvidia-smi -q -d POWER and raise the limit if it was lowered; at the "
-		  "default limit this is normal for dense work" },
-	};
-	struct table *t = tables_find(f->tables, "health");
-	const union value *row, *worst = NULL;
-	double most = LIMITED_LEAST;
-	size_t by = 0;
-	char gpu[GPU_TEXT], a[NUMBER_TEXT], b[NUMBER_TEXT], d[NUMBER_TEXT];
-
-	for (size_t i = 0; (row = table_at(t, i)); i++)
-		for (size_t c = 0; c < sizeof(causes) / sizeof(causes[0]); c++) {
-			double share =
-				(double)row[causes[c].column].u64 / (double)row[HEALTH_BUSY].u64;
-
-			if (row[HEALTH_BUSY].u64 < BUSY_LEAST || !(share > most))
-				continue;
-			most = share;
-			worst = row;
-			by = c;
-		}
-	if (!worst || !worst[HEALTH_MOST].u64)
-		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s is throttled by %s for %.0f %% of its busy time: it runs at %s of %s MHz, "
-		 "with at most %llu C and %s W.",
-		 gpu_text(worst, gpu), causes[by].by, most * 100, round_text(a, clock_of(worst)),
-		 count_text(b, worst[HEALTH_MOST].u64),
-		 (unsigned long long)worst[HEALTH_HOTTEST].u64,
-		 count_text(d, worst[HEALTH_DRAWN].u64));
-	rule_brief(out, "%.0f %% of the time", most * 100);
-	out->advice = causes[by].advice;
-	return saves_compute(f, out, clock_of(worst) / (double)worst[HEALTH_MOST].u64);
+	return (double)row[limits[limit_of(row)].column].u64 / (double)row[HEALTH_BUSY].u64;
 }
 
 /* Each generation of PCIe carries twice what the one before does. */
@@ -116,24 +70,114 @@ static double link_speed(uint64_t width, uint64_t generation)
 	return ldexp((double)width, (int)(generation < 16 ? generation : 16));
 }
 
+enum speed { LINK, OF_BASE, OF_MOST, OF_MIDDLE /* a clock beside another one */ };
+
+/* What a GPU has of the speed that it could have; NAN or 1: it is not slow, or not known. */
+static double share_of(const union value *row, enum speed speed, double middle_mhz)
+{
+	double most = limited(row) > LIMITED_LEAST ? (double)row[HEALTH_MOST].u64 : 0;
+	double could[] = {
+		[LINK] = link_speed(row[HEALTH_WIDTH_MAX].u64, row[HEALTH_GENERATION_MAX].u64),
+		[OF_BASE] = BELOW_BASE * (double)row[HEALTH_BASE].u64,
+		[OF_MOST] = most,
+		[OF_MIDDLE] = BELOW_PEERS * middle_mhz,
+	};
+	double is = speed == LINK ? link_speed(row[HEALTH_WIDTH].u64, row[HEALTH_GENERATION].u64)
+				  : clock_of(row);
+	double below = speed == OF_BASE ? BELOW_BASE : speed == OF_MIDDLE ? BELOW_PEERS : 1;
+
+	return is > 0 && is < could[speed] ? is / could[speed] * below : NAN;
+}
+
+/* Time of a rank's copies from and to its host in which neither compute nor communication ran. */
+static double host_copies_ns(const struct facts *f, const union value *rank)
+{
+	struct table *t = tables_find(f->tables, "copies");
+	size_t of = table_column(t, "direction"), exposed = table_column(t, "exposed_ns");
+	const union value *row;
+	double ns = 0;
+
+	for (size_t i = 0; (row = table_at(t, i)); i++)
+		if (!memcmp(row, rank, RANK_KEYS * sizeof(*row)) &&
+		    (!strcmp(row[of].text, "HtoD") || !strcmp(row[of].text, "DtoH")))
+			ns += (double)row[exposed].u64;
+	return ns;
+}
+
+struct slow {
+	const union value *row; /* NULL: none */
+	double share, saves_ns; /* of a step */
+};
+
+/* The GPU whose own work would be shortened most, as a share of a step.  The others wait for it:
+ * their work says nothing of what the job gains. */
+static struct slow find_slow(const struct facts *f, enum speed speed, double middle_mhz)
+{
+	struct table *health = tables_find(f->tables, "health");
+	struct table *gpus = tables_find(f->tables, "gpus");
+	struct slow worst = { .row = NULL };
+	const union value *gpu;
+
+	for (size_t i = 0; table_count(health) && (gpu = table_at(gpus, i)); i++) {
+		const char *column = speed == LINK ? "exposed_copy_ns" : "compute_ns";
+		double ns = (double)gpu[table_column(gpus, column)].u64;
+		union value *row;
+
+		if (table_have(health, gpu, &row, NULL) != ST_OK)
+			continue;
+		double share = share_of(row, speed, middle_mhz);
+		if (speed == LINK)
+			ns = fmin(ns, host_copies_ns(f, gpu));
+		double saves_ns = ns * (1 - share) * f->step_ns /
+				  (double)gpu[table_column(gpus, "window_ns")].u64;
+		if (row[HEALTH_BUSY].u64 >= BUSY_LEAST && saves_ns > worst.saves_ns)
+			worst = (struct slow){ row, share, saves_ns };
+	}
+	return worst;
+}
+
+static bool below_base(const struct facts *f, struct finding *out)
+{
+	struct slow slow = find_slow(f, OF_BASE, 0);
+	const union value *worst = slow.row;
+	char gpu[GPU_TEXT], a[NUMBER_TEXT], b[NUMBER_TEXT], c[NUMBER_TEXT];
+
+	if (!worst)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s runs at %s MHz under load, below its base clock of %s MHz (maximum %s MHz).",
+		 gpu_text(worst, gpu), round_text(a, clock_of(worst)),
+		 count_text(b, worst[HEALTH_BASE].u64), count_text(c, worst[HEALTH_MOST].u64));
+	rule_brief(out, "%s of %s MHz", a, b);
+	return rule_saves(out, slow.saves_ns);
+}
+
+static bool held_down(const struct facts *f, struct finding *out)
+{
+	struct slow slow = find_slow(f, OF_MOST, 0);
+	const union value *worst = slow.row;
+	char gpu[GPU_TEXT], a[NUMBER_TEXT], b[NUMBER_TEXT], d[NUMBER_TEXT];
+
+	if (!worst)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s is throttled by %s for %.0f %% of its busy time: it runs at %s of %s MHz, "
+		 "with at most %llu C and %s W.",
+		 gpu_text(worst, gpu), limits[limit_of(worst)].by, limited(worst) * 100,
+		 round_text(a, clock_of(worst)), count_text(b, worst[HEALTH_MOST].u64),
+		 (unsigned long long)worst[HEALTH_HOTTEST].u64,
+		 count_text(d, worst[HEALTH_DRAWN].u64));
+	rule_brief(out, "%.0f %% of the time", limited(worst) * 100);
+	out->advice = limits[limit_of(worst)].advice;
+	return rule_saves(out, slow.saves_ns);
+}
+
 static bool slow_slot(const struct facts *f, struct finding *out)
 {
-	struct table *t = tables_find(f->tables, "health");
-	const union value *row, *worst = NULL;
-	double least = 1;
+	struct slow slow = find_slow(f, LINK, 0);
+	const union value *worst = slow.row;
 	char gpu[GPU_TEXT];
 
-	for (size_t i = 0; (row = table_at(t, i)); i++) {
-		double share =
-			link_speed(row[HEALTH_WIDTH].u64, row[HEALTH_GENERATION].u64) /
-			link_speed(row[HEALTH_WIDTH_MAX].u64, row[HEALTH_GENERATION_MAX].u64);
-
-		if (row[HEALTH_BUSY].u64 < BUSY_LEAST || !row[HEALTH_WIDTH].u64 ||
-		    !row[HEALTH_WIDTH_MAX].u64 || !(share < least))
-			continue;
-		least = share;
-		worst = row;
-	}
 	if (!worst)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
@@ -142,44 +186,40 @@ static bool slow_slot(const struct facts *f, struct finding *out)
 		 gpu_text(worst, gpu), (unsigned long long)worst[HEALTH_WIDTH].u64,
 		 (unsigned long long)worst[HEALTH_GENERATION].u64,
 		 (unsigned long long)worst[HEALTH_WIDTH_MAX].u64,
-		 (unsigned long long)worst[HEALTH_GENERATION_MAX].u64, 1 / least);
+		 (unsigned long long)worst[HEALTH_GENERATION_MAX].u64, 1 / slow.share);
 	rule_brief(out, "%llu of %llu lanes", (unsigned long long)worst[HEALTH_WIDTH].u64,
 		   (unsigned long long)worst[HEALTH_WIDTH_MAX].u64);
-	return rule_saves(out, f->exposed_copy_ns * (1 - least));
+	return rule_saves(out, slow.saves_ns);
 }
 
 static bool slow_gpu(const struct facts *f, struct finding *out)
 {
-	enum { GPUS = 4096 };
 	struct table *t = tables_find(f->tables, "health");
-	const union value *row, *worst = NULL;
-	double *clocks = malloc(GPUS * sizeof(*clocks)), middle = NAN;
+	double *clocks = malloc((table_count(t) + 1) * sizeof(*clocks)), middle = NAN;
+	struct slow slow = { .row = NULL };
+	const union value *row;
 	size_t count = 0;
 	char gpu[GPU_TEXT], a[NUMBER_TEXT], b[NUMBER_TEXT], c[NUMBER_TEXT];
 
 	for (size_t i = 0; clocks && (row = table_at(t, i)); i++) {
-		double mhz = clock_of(row);
-
-		if (isnan(mhz) || count == GPUS)
-			continue;
-		clocks[count++] = mhz;
-		if (!worst || mhz < clock_of(worst))
-			worst = row;
+		clocks[count] = clock_of(row);
+		count += !isnan(clocks[count]);
 	}
 	if (count > 1) {
 		qsort(clocks, count, sizeof(*clocks), compare_double);
 		middle = clocks[count / 2]; /* of two the faster one */
+		slow = find_slow(f, OF_MIDDLE, middle);
 	}
 	free(clocks);
-	if (!worst || !(clock_of(worst) < BELOW_PEERS * middle))
+	if (!slow.row)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s runs at %s MHz; the median of the job's %s GPUs is %s MHz, so the others wait "
 		 "for it.",
-		 gpu_text(worst, gpu), round_text(a, clock_of(worst)), count_text(c, count),
+		 gpu_text(slow.row, gpu), round_text(a, clock_of(slow.row)), count_text(c, count),
 		 round_text(b, middle));
 	rule_brief(out, "%s of %s MHz", a, b);
-	return saves_compute(f, out, clock_of(worst) / middle);
+	return rule_saves(out, slow.saves_ns);
 }
 
 const struct rule rules_health[] = {

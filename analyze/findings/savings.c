@@ -224,7 +224,7 @@ enum status savings_next(const struct facts *f, const char *before, enum family 
 /* ---- findings ---------------------------------------------------------------------------- */
 
 /* Edits of a rule; `of`: what their factor is a share of, where it is to be filled in. */
-enum share_of { ALL, OF_COMPUTE, OF_COMM, OF_COPY, OF_GEMM_FP32, OF_CONV_FP32 };
+enum share_of { ALL, OF_COMPUTE, OF_COMM, OF_GEMM_FP32, OF_CONV_FP32 };
 static const struct {
 	const char *rule, *edits;
 	enum share_of of;
@@ -252,7 +252,6 @@ static const struct {
 	{ "device_copy", "copy:DtoD*=0", ALL },
 	{ "peer_copy", "copy:PtoP*=0", ALL },
 	{ "memset_fill", "copy:memset=0", ALL },
-	{ "slow_slot", "copy=%.3f", OF_COPY },
 	{ "fp32_gemm", "work:gemm_fp32=%.3f", OF_GEMM_FP32 },
 	{ "fp32_conv", "work:conv_fp32=%.3f", OF_CONV_FP32 },
 	{ "fp8", "work:gemm=0.5,work:gemm_tf32=0.25", ALL },
@@ -262,9 +261,8 @@ static const struct {
 	{ "short_kernels", "work:short=0", ALL },
 	{ "elementwise", "work:elementwise=0,work:copy=0", ALL },
 	{ "slow_kernels", "kernel:*=0.67", ALL },
-	{ "below_base", "kernel:*=%.3f", OF_COMPUTE },
+	{ "clock_below_base", "kernel:*=%.3f", OF_COMPUTE },
 	{ "throttled", "kernel:*=%.3f", OF_COMPUTE },
-	{ "slow_gpu", "kernel:*=%.3f", OF_COMPUTE },
 };
 
 void finding_edits(const struct facts *f, const char *rule, double most_ns, char out[EDITS_TEXT])
@@ -278,15 +276,22 @@ void finding_edits(const struct facts *f, const char *rule, double most_ns, char
 		snprintf(out, EDITS_TEXT, "%s", is_some ? "copy:HtoD p[!a]*=0" : "copy:HtoD*=0");
 		return;
 	}
+	if (!strcmp(rule, "slow_slot") && f->gpus == 1) {
+		double whole = facts_copies(f, "HtoD", NULL).ns + facts_copies(f, "DtoH", NULL).ns;
+		double left = fmax(1 - most_ns / whole, 0);
+
+		snprintf(out, EDITS_TEXT, "copy:HtoD*=%.3f,copy:DtoH*=%.3f", left, left);
+		return;
+	}
 	while (i < count && strcmp(rule_edits[i].rule, rule) != 0)
 		i++;
-	if (i == count)
+	/* a replay changes all GPUs, and how many of them have that clock it is not told */
+	if (i == count || (rule_edits[i].of == OF_COMPUTE && f->gpus != 1))
 		return;
 	const double wholes[] = {
 		[ALL] = 0,
 		[OF_COMPUTE] = f->compute_ns,
 		[OF_COMM] = f->exposed_comm_ns,
-		[OF_COPY] = f->exposed_copy_ns,
 		[OF_GEMM_FP32] = facts_work(f, WORK_GEMM_FP32, NULL).ns,
 		[OF_CONV_FP32] = facts_work(f, WORK_CONV_FP32, NULL).ns,
 	};

@@ -18,7 +18,6 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import causes               # noqa: E402
-import check_findings       # noqa: E402
 import check_traces         # noqa: E402
 import labelled_idle        # noqa: E402
 import labelled_logs        # noqa: E402
@@ -167,9 +166,6 @@ def check_logs(checks, binary):
         checks.same("labelled log: a hole over two windows", {
             row["name"]: (row["wall_ns"] // 1000, row["gpu_idle_during_ns"] // 1000)
             for row in rank["phases"] if row["wall_ns"]}, want)
-        for scene, data in labelled_logs.findings():
-            check_findings.check_scene(checks, f"labelled log: {scene.rule}", scene,
-                                       analyze(data, "findings"), False)
 
 
 def check_random(checks, binary, first, count):

@@ -81,8 +81,8 @@ class Edits:
 
 
 class Run:
-    def __init__(self, seed, edits):
-        self.rng, self.edits, self.is_log = random.Random(seed), Edits(edits), seed % 2
+    def __init__(self, seed, edits, zeros=False):
+        self.zeros, self.rng, self.edits, self.is_log = zeros, random.Random(seed), Edits(edits), seed % 2
         self.overlaps, self.is_graph = self.edits.has("comm", "overlap"), \
             self.edits.has("launch", "graph")
         self.events, self.now, self.correlation = [], {MAIN: 10**9, SIDE: 0}, 0
@@ -250,6 +250,13 @@ class Run:
             self.stream_waits(MAIN, COMM)
         for _ in range(2):
             self.op(MAIN, "add_", plan)
+        if self.zeros:
+            self.ranged(MAIN, "Optimizer.zero_grad#SGD.zero_grad", "user_annotation", self.fill)
+
+    def fill(self):
+        for _ in range(24):
+            self.own(MAIN, self.rng.randint(2000, 20000))
+            self.work(MAIN, COMPUTE, "FillFunctor", self.rng.randint(1500, 9000))
 
     def step(self, number, plan):
         begin = self.now[MAIN]
@@ -268,7 +275,7 @@ class Run:
     def write(self, path):
         if self.is_log:
             with open(path, "wb") as out:
-                out.write(self.log())
+                out.write(self.log_of().bytes())
             return
         rows = [{"ph": "X", "name": name, "cat": category, "pid": 0 if "stream" in args else 9,
                  "tid": thread, "ts": begin / 1000, "dur": (end - begin) / 1000, "args": args}
@@ -276,7 +283,7 @@ class Run:
         with open(path, "w", encoding="utf-8") as out:
             json.dump({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": rows}, out)
 
-    def log(self):
+    def log_of(self):
         log = log_file.Log()
         log.window(BASE_NS, BASE_NS + max(event[4] for event in self.events) + 1000)
         for order, (name, category, thread, begin, end, args) in enumerate(self.events):
@@ -290,4 +297,4 @@ class Run:
             log.put(kind, track, name, BASE_NS + begin, BASE_NS + end, subkind,
                     args.get("correlation", 0), order=order,
                     group=int(name.startswith("ProfilerStep")))
-        return log.bytes()
+        return log

@@ -99,7 +99,7 @@ void test_explain_rules(void)
 	size_t i, k, len, missing = 0, checked = 0;
 	char one[FIGURE_NAME];
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		for (k = 0; all[i][k].name; k++) {
 			const char *at = all[i][k].figures;
 
