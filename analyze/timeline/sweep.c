@@ -245,8 +245,10 @@ static bool is_for_profiler(struct sweep *s, struct host *h, const struct event 
 		return e->begin_ns < h->profiler_ns;
 	h->profiler_ns = e->end_ns;
 	h->host_end_ns = h->before_ns; /* the frames around it may have come first */
-	if (h->is_open && h->begin_ns == e->begin_ns && !h->has_gpu && !h->has_mark)
-		h->is_open = h->has_host = false;
+	if (h->has_host && h->host_begin_ns == e->begin_ns && !h->has_mark) {
+		h->has_host = false;
+		h->is_open = h->has_gpu;
+	}
 	return true;
 }
 

@@ -418,6 +418,57 @@ void test_sweep_host_alone(void)
 	world_close(&w);
 }
 
+/* What the host does for a profiler bounds no window, though GPU work begins with it, in whatever
+ * order the three stand. */
+void test_sweep_profiler_begins_with_work(void)
+{
+	static const char orders[6][4] = { "abc", "acb", "bac", "bca", "cab", "cba" };
+
+	for (size_t i = 0; i < 6; i++) {
+		struct world w;
+		const struct segment *segments;
+		struct sweep *s = NULL;
+		struct batch in = { .count = 5 };
+		size_t count, k;
+		uint64_t lead_ns = 0;
+
+		world_open(&w);
+		struct event same[] = {
+			{ .end_ns = 1010, .kind = KIND_API, .track = w.thread },
+			{ .end_ns = 1020, .kind = KIND_KERNEL, .track = w.streams[0][0] },
+			{ .end_ns = 1005,
+			  .kind = KIND_RANGE,
+			  .subkind = RANGE_PYTHON,
+			  .track = w.thread,
+			  .name = name(&w, "$profiler.py:101 start_trace") },
+		};
+		for (k = 0; k < 3; k++) {
+			w.events[k] = same[orders[i][k] - 'a'];
+			w.events[k].begin_ns = 1000;
+		}
+		w.events[3] = (struct event){
+			.begin_ns = 1007, .end_ns = 1008, .kind = KIND_API, .track = w.thread
+		};
+		w.events[4] = (struct event){ .begin_ns = 1030,
+					      .end_ns = 1040,
+					      .kind = KIND_KERNEL,
+					      .track = w.streams[1][0] };
+		in.events = w.events;
+		CHECK_OK(sweep_open(&s, w.trace, w.rules, false, 1 << 20, NULL), NULL);
+		CHECK_OK(sweep_put(s, &in, &segments, &count, NULL), NULL);
+		for (int end = 0; end < 2; end++) {
+			for (k = 0; k < count; k++)
+				if (segments[k].part == PART_LEAD)
+					lead_ns += segments[k].end_ns - segments[k].begin_ns;
+			if (!end)
+				CHECK_OK(sweep_end(s, &segments, &count, NULL), NULL);
+		}
+		CHECK_U64(lead_ns, 1030 - 1007);
+		sweep_close(s);
+		world_close(&w);
+	}
+}
+
 void test_sweep_ceiling(void)
 {
 	struct world w;
