@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules about jobs without a GPU: the step thread's time is what a step takes. */
-#include "analyze/findings/rule.h"
+#include "analyze/findings/internal.h"
 
 #include "analyze/report/shared.h"
 #include "convert/stage/collective.h"
@@ -30,9 +30,9 @@ static bool phase(const struct facts *f, const char *name, double ns, const char
 
 static bool input(const struct facts *f, struct finding *out)
 {
-	if (facts_has(f, TRAIT_LOADER_WORKERS))
-		out->advice = "increase num_workers and prefetch_factor; set "
-			      "persistent_workers=True; preprocess offline";
+	const char *loader = facts_loader_advice(f);
+
+	out->advice = loader ? loader : out->advice;
 	return phase(f, "data", facts_wall(f, "data"), "waits for or prepares input", PHASE_LEAST,
 		     out);
 }
@@ -104,7 +104,8 @@ static const struct {
 	{ "attention", "Attention",
 	  "use scaled_dot_product_attention, bf16 and one thread a core (torch.set_num_threads)" },
 	{ "optimizer", "The optimizer's operators", "use fused=True or foreach=True" },
-	{ "random", "Random numbers", "make fewer, or make them in the loader's workers" },
+	{ "random", "Random numbers",
+	  "draw them once before the loop, or fewer of them; fuse dropout (torch.compile)" },
 	{ "copy", "Copies",
 	  "avoid .contiguous(), cat() and changes of type or layout in the loop" },
 	{ "indexing", "Indexing and sorting", "index whole tensors once, not in a loop" },
@@ -174,6 +175,9 @@ static bool operators(const struct facts *f, struct finding *out)
 	snprintf(out->operators, OPERATORS_TEXT, OPERATORS_PREFIX "%s", category);
 	out->operators_ns = most;
 	out->advice = kinds[kind].advice;
+	if (!strcmp(category, "random") && !strstr(by_time[0].name, "dropout") &&
+	    (facts_has(f, TRAIT_LOADER_ALONE) || facts_has(f, TRAIT_LOADER_WORKERS)))
+		out->advice = "draw them once before the loop, or in the loader's workers";
 	/* what makes operators faster usually makes them so one and a half times */
 	return rule_saves(out, most / 3);
 }

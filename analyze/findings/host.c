@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules about what the host does while GPUs do nothing (DEFINITIONS.md 6). */
-#include "analyze/findings/rule.h"
+#include "analyze/findings/internal.h"
 
 #include "schemas/model/call.h"
 
@@ -23,22 +23,14 @@ static bool data_wait(const struct facts *f, struct finding *out)
 		 "The step thread spends %s of a step on input; the GPU is idle for %s of that%s.",
 		 span_text(a, wall > idle ? wall : idle), span_text(b, idle), owner_text(&o, at));
 	rule_brief(out, "input takes %s, the GPU waits", a);
-	bool knows_loader = facts_has(f, TRAIT_LOADER_ALONE) || facts_has(f, TRAIT_LOADER_WORKERS);
-	if (facts_has(f, TRAIT_LOADER_ALONE))
-		out->advice = "set num_workers to 4 or more (now 0: the loader runs on the step "
-			      "thread) and pin_memory=True; preprocess offline";
-	else if (facts_has(f, TRAIT_LOADER_WORKERS))
-		out->advice = "increase num_workers and prefetch_factor; set "
-			      "persistent_workers=True; preprocess offline";
+	const char *loader = facts_loader_advice(f);
+	out->advice = loader ? loader : out->advice;
 	if (owner_has(&o, copies))
 		out->advice = "copy the next batch on a separate stream during this batch's "
 			      "compute; use pin_memory=True, non_blocking=True";
 	else if (facts_recorder(f) == RECORDER_XPROF)
 		out->advice = "prefetch batches to the GPU; use more workers in the input "
 			      "pipeline; preprocess offline";
-	else if (!knows_loader && facts_recorder(f) == RECORDER_PYTORCH)
-		out->advice = "decode and preprocess ahead, in DataLoader workers, on the GPU or "
-			      "offline, instead of between steps";
 	return rule_saves(out, idle);
 }
 
@@ -154,12 +146,16 @@ static void tell_host_work(const struct facts *f, double of_ns, const char *own,
 	snprintf(out->evidence + len, FINDING_TEXT - len,
 		 " Most of it is CPU work of %s, which takes %s per call.",
 		 cut_text(name, o.range, 40), span_text(a, o.ns / o.count));
-	out->advice = is_library ? "warm up before the window, or record later steps: such an "
-				   "operator loads code or searches for an algorithm; keep shapes "
-				   "fixed"
-				 : "move that operator's CPU work to the GPU (device=) or to the "
-				   "loader's workers; then use CUDA graphs, torch.compile or a "
-				   "larger batch";
+	bool has_loader = facts_has(f, TRAIT_LOADER_ALONE) || facts_has(f, TRAIT_LOADER_WORKERS);
+
+	out->advice =
+		is_library ? "warm up before the window, or record later steps: such an operator "
+			     "loads code or searches for an algorithm; keep shapes fixed"
+		: has_loader
+			? "move that operator's CPU work to the GPU (device=) or to the loader's "
+			  "workers; then use CUDA graphs, torch.compile or a larger batch"
+			: "move that operator's CPU work to the GPU (device=) or before the loop; "
+			  "then use CUDA graphs, torch.compile or a larger batch";
 }
 
 static bool launch_bound(const struct facts *f, struct finding *out)

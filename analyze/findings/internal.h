@@ -16,6 +16,9 @@ enum { WHERE_TEXT = 640, PLACES_SHOWN = 3 };
 enum status places_text(const struct facts *f, const struct rule *rule, const struct finding *of,
 			char out[WHERE_TEXT], struct error *err);
 
+/* What makes input faster with the loader that the trace shows, if any; NULL: it is not known. */
+const char *facts_loader_advice(const struct facts *f);
+
 /* Places that findings are about; the first of the globs in each input. */
 enum { REPLAYED_PLACES = 2 };
 extern const char *const replayed_places[REPLAYED_PLACES];

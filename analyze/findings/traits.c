@@ -3,7 +3,7 @@
  * What a job uses already, by the names in its input, so that no advice contradicts the trace: to
  * use CUDA graphs is no advice where graphs are launched.
  */
-#include "analyze/findings/rule.h"
+#include "analyze/findings/internal.h"
 
 #include <string.h>
 #include <strings.h>
@@ -89,6 +89,20 @@ bool facts_has(const struct facts *f, enum trait trait)
 		if (!strcmp(table_at(t, i)[TRAIT_WORD].text, trait_word(trait)))
 			return true;
 	return false;
+}
+
+const char *facts_loader_advice(const struct facts *f)
+{
+	if (facts_has(f, TRAIT_LOADER_ALONE))
+		return "set num_workers to 4 or more (now 0: the loader runs on the step thread) "
+		       "and pin_memory=True; preprocess offline";
+	if (facts_has(f, TRAIT_LOADER_WORKERS))
+		return "increase num_workers and prefetch_factor; set persistent_workers=True; "
+		       "preprocess offline";
+	return facts_recorder(f) == RECORDER_PYTORCH
+		       ? "decode and preprocess ahead, in DataLoader workers, on the GPU or "
+			 "offline, instead of between steps"
+		       : NULL;
 }
 
 enum recorder facts_recorder(const struct facts *f)

@@ -195,6 +195,15 @@ def check_one_rank(t, args, folder):
             t.true(f"{name}, {rule} is where it is", not of or
                    float(of[1]) * 1e6 <= 1.01 * times * found[rule]["saving_ns_per_step"] + 5e4)
         t.true(f"{name}, no more than a step", all(f["saving_ns_per_step"] <= 1000 * STEP for f in found.values()))
+    loader = ("user_annotation", "enumerate(DataLoader)#_%sIter.__next__", 3000, 4000)
+    for kind, words in ((None, {"cpu_operators": "before the loop", "cpu_input": "DataLoader workers, on the GPU"}),
+                        ("SingleProcessDataLoader", {"cpu_operators": "loader's workers", "cpu_input": "num_workers"}),
+                        ("MultiProcessingDataLoader", {"cpu_operators": "loader's workers", "cpu_input": "prefetch_factor"})):
+        rows = [("cpu_op", "aten::rand", 0, 3000), (loader[0], loader[1] % kind, *loader[2:]) if kind else
+                frame("train.py(9): preprocess", 3000, 4000)]
+        found = findings(args, [one_rank(folder, "random", rows)])
+        t.true(f"advice with {kind or 'no loader'}: {found}", all(part in found[rule]["advice"]
+               and (kind or "the loader" not in found[rule]["advice"]) for rule, part in words.items()))
     found = findings(args, [one_rank(folder, "place", ONE_RANK["code"][0])])
     out = [("cpu_op", "aten::conv2d", 0, 3000), ("cpu_op", "aten::conv2d", 6000, 9000)]
     outside = findings(args, [one_rank(folder, "place", out, mark=5000)])["cpu_operators"]
