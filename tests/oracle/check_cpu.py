@@ -216,6 +216,26 @@ def check_one_rank(t, args, folder):
     t.true("what helps", "channels_last" in found["cpu_operators"]["advice"])
 
 
+def check_validation_steps(t, args, folder):
+    """Steps of their own without a backward are validation, the first behind a training step, too; a teacher
+    before the backward of its step is forward."""
+    events = []
+    for number, kind in enumerate("VTVVTVt"):
+        at = 1000 + number * STEP
+        again = [("cpu_op", "aten::linear", 0, 3000), ("cpu_op", "aten::relu", 3500, 6000)]
+        rows = {"V": again, "T": training(number=9), "t": again + training(number=9, begin=6000)[:3]}[kind]
+        for cat, what, begin, end, *more in [("user_annotation", f"ProfilerStep#{number}", 0, STEP - (number == 2)), *rows]:
+            events.append(Job.event(cat, what, 1, 1, at + begin, min(at + end, at + STEP - 1), more[0] if more else {}))
+    path = f"{folder}/validation.json"
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+    out = subprocess.run([f"{args.bin}/tacho-analyze", "-q", "--format", "json", "--report", "phases", path],
+                         capture_output=True, text=True, check=True)
+    got = {row["name"]: row["wall_ns"] // 1000 for row in json.loads(out.stdout)["ranks"][0]["phases"]}
+    t.equal("steps of validation", {name: got.get(name) for name in ("validation", "forward", "backward")},
+            {"validation": 4 * 5500, "forward": 2 * 2000 + 5500 + 2000, "backward": 2 * 3000 + 1999})
+
+
 def check_short_marks(t, args, folder):
     """With Python functions torch.profiler may end a mark with its own function step()."""
     def walls(name, rows, mark):
@@ -270,6 +290,7 @@ def main():
         check_jobs(t, args, folder)
         check_one_rank(t, args, folder)
         check_short_marks(t, args, folder)
+        check_validation_steps(t, args, folder)
         check_slow_step(t, args, folder)
         check_collections(t, args, folder)
     print(f"cpu: {t.good} passed, {t.bad} failed")

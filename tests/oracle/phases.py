@@ -456,17 +456,13 @@ class Host:
         return found
 
     def before_backward(self):
-        """Of each mark, what comes before its backward, if the mark before it had one."""
+        """Of each mark that has a backward, what comes before that."""
         begins = sorted(event.begin for event in self.events if event.length and is_engine(event))
         for place, mark in enumerate(self.marks):
-            last = self.marks[place - 1].begin if place else None
-            after = bisect.bisect_left(begins, mark.begin)
-            if place and bisect.bisect_left(begins, last) == after:
-                continue
-            ends = [mark.end] + begins[after:after + 1]
-            ends += [following.begin for following in self.marks[place + 1:place + 2]]
-            if mark.begin < min(ends):
-                yield mark.begin, min(ends)
+            end = min([mark.end] + [following.begin for following in self.marks[place + 1:place + 2]])
+            first = begins[bisect.bisect_left(begins, mark.begin):][:1]
+            if first and mark.begin < first[0] < end:
+                yield mark.begin, first[0]
 
     def find_tiles(self):
         """S's time line as tiles of one phase each, from minus to plus infinity."""

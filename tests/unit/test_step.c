@@ -825,8 +825,8 @@ void test_step_many_rows(void)
 	}
 	if (play_run(&p)) {
 		CHECK_STR(phase_at(&p, 11, p.main), "annotation 1");
-		CHECK_STR(phase_at(&p, 2421, p.main), "annotation 242");
-		CHECK_STR(phase_at(&p, 2431, p.main), "more annotations");
+		CHECK_STR(phase_at(&p, 2411, p.main), "annotation 241");
+		CHECK_STR(phase_at(&p, 2421, p.main), "more annotations");
 		CHECK_STR(phase_at(&p, 2991, p.main), "more annotations");
 	}
 	play_close(&p);

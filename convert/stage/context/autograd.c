@@ -182,8 +182,6 @@ void autograd_enter(struct host *h, struct host_process *p, struct host_thread *
 
 	if (e->subkind == RANGE_OP && host_is_autograd(h, e->name, e->schema)) {
 		p->is_stale |= p->backward_at <= p->mark_begin_ns; /* the first since the mark */
-		if (p->backward_at != e->begin_ns + 1)
-			p->backward_before = p->backward_at;
 		p->backward_at = e->begin_ns + 1;
 	}
 	if (e->subkind == RANGE_OP && host_has_forward(h, e->schema))

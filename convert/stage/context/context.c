@@ -74,7 +74,7 @@ static enum status context_extend(struct context *c, struct error *err)
 
 	for (;;) {
 		while (c->final < c->stamped &&
-		       queue_at(&c->queue, c->final)->phase != PHASE_PENDING)
+		       queue_at(&c->queue, c->final)->phase < PHASE_PENDING)
 			c->final++;
 		if (c->final > before)
 			return ST_OK;
@@ -113,10 +113,11 @@ static enum status context_give(struct context *c, uint64_t limit_ns, struct bat
 		struct phase_interval one = c->closed.items[i];
 		struct host_process *p = &c->host.processes[one.process];
 
-		if (p->pass == c->pass || one.end_ns > limit_ns || one.phase == PHASE_PENDING) {
+		if (p->pass == c->pass || one.end_ns > limit_ns || one.phase >= PHASE_PENDING) {
 			p->pass = c->pass;
-			if (i == p->pending_first)
-				p->pending_first = kept;
+			for (size_t k = 0; k < 2; k++)
+				if (i == p->pending[k].interval)
+					p->pending[k].interval = kept;
 			c->closed.items[kept++] = one;
 		} else {
 			TRY(interval_list_add(&c->out, &one, 0, err));

@@ -462,17 +462,18 @@ struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t
 		state.phase = annotation_phase(h, outermost->value);
 		state.until_ns = outermost->end_ns;
 	} else if (p->busy_until_ns > t) {
-		bool is_to_train = p->mark_end_ns > t && p->expects_backward &&
-				   p->backward_at <= p->mark_begin_ns;
-		state.phase =
-			p->is_without_gradient && !is_to_train ? PHASE_VALIDATION : PHASE_FORWARD;
-		state = (struct host_state){ state.phase, true, p->busy_until_ns };
+		state = (struct host_state){ PHASE_FORWARD, true, p->busy_until_ns };
+		if (p->is_without_gradient &&
+		    (p->mark_end_ns <= t || p->backward_at > p->mark_begin_ns))
+			state.phase = PHASE_VALIDATION;
+		else if (p->is_without_gradient && !p->gave_up)
+			state.phase = PHASE_FORWARD_ONLY;
 		if (p->engine_until_ns > t)
 			state = (struct host_state){ PHASE_BACKWARD, true, p->engine_until_ns };
 	} else if (p->active_until_ns > t) {
 		state = (struct host_state){ PHASE_BACKWARD, true, p->active_until_ns };
 	} else if (p->active_until_ns > p->busy_until_ns) {
-		state.phase = PHASE_PENDING; /* autograd ran in this gap: will it run again? */
+		state.phase = PHASE_GAP; /* autograd ran in this gap: will it run again? */
 	}
 	if (p->mark_end_ns > t && p->mark_end_ns < state.until_ns)
 		state.until_ns = p->mark_end_ns;

@@ -12,8 +12,12 @@
 #include "convert/stage/context/context.h"
 #include "schemas/base/map.h"
 
-#define PHASE_PENDING 255u /* it is not known yet whether the host gap is backward */
-#define PHASE_IDS     255u /* ids of phases: all but PHASE_PENDING */
+/* It is not known yet whether the host gap is backward, and whether a backward follows in this
+ * mark. */
+#define PHASE_GAP          255u
+#define PHASE_FORWARD_ONLY 254u
+#define PHASE_PENDING      254u /* these two */
+#define PHASE_IDS          254u /* ids of phases: the others */
 
 struct open_range {
 	uint64_t end_ns;
@@ -60,7 +64,9 @@ enum mark_source { MARKS_NONE, MARKS_STEP, MARKS_RANGE };
 
 /* What the step thread does at one instant. */
 struct host_state {
-	uint8_t phase; /* PHASE_PENDING: backward if autograd threads run again, else other */
+	uint8_t phase; /* PHASE_GAP: backward if autograd threads run again, else other;
+			* PHASE_FORWARD_ONLY: forward if autograd runs before the mark ends, else
+			* validation */
 	bool inferred;
 	uint64_t until_ns; /* it stays so until then if nothing begins; UINT64_MAX: no limit */
 };
@@ -85,11 +91,10 @@ struct host_process {
 	uint64_t validates_until_ns; /* of those that validate it */
 	bool has_numbers; /* autograd's: what it does not number there is without gradients ... */
 	bool is_without_gradient; /* ... as the latest layer on the step thread and all since */
-	/* When operators of autograd last began on any thread, and at an earlier instant, + 1; 0:
-	 * never.  A step that may have a backward to come is no validation. */
-	uint64_t backward_at, backward_before;
-	bool expects_backward; /* the mark before the last had one, or there was no mark before */
-	uint64_t work_ns;      /* when the step thread last put kernels on a GPU or ran autograd */
+	uint64_t backward_at; /* when operators of autograd last began on any thread, + 1; 0: never
+			       */
+	bool gave_up;         /* to wait for the backward of the mark that began last */
+	uint64_t work_ns;     /* when the step thread last put kernels on a GPU or ran autograd */
 	uint64_t active_until_ns;        /* greatest end of work on the autograd threads */
 	bool busy_begins, active_begins; /* at the instant whose events are being entered */
 
@@ -98,9 +103,11 @@ struct host_process {
 	struct phase_interval current; /* its end is not known yet */
 	uint64_t last_end_ns;
 
-	/* Events whose phase is pending, by number; each one's tag is the number of the next. */
-	uint32_t waiting_first, waiting_last, waiting;
-	size_t pending_first, pending_count; /* pending intervals: place of the first, and number */
+	struct phase_pending { /* by phase - PHASE_PENDING */
+		/* Events, by number; each one's tag is the number of the next. */
+		uint32_t first, last, count;
+		size_t interval, intervals; /* place of the first, and number */
+	} pending[2];
 	uint32_t pass;       /* the pass in which an interval of this process had to stay */
 	uint64_t forward_ns; /* when its last operator to be differentiated began */
 };

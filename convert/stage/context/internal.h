@@ -99,7 +99,7 @@ struct context {
 
 	struct launch_stage launch;
 
-	struct interval_list closed; /* over; phase PHASE_PENDING: not decided yet */
+	struct interval_list closed; /* over; phase from PHASE_PENDING on: not decided yet */
 	struct interval_list out;
 	struct step_mark *marks;
 	size_t mark_count, mark_cap, marks_out;

@@ -21,8 +21,10 @@ static enum status process_close(struct context *c, struct host_process *p, uint
 	p->current.phase = p->now.phase;
 	p->current.inferred = p->now.inferred;
 	if (p->current.begin_ns < t && p->step_thread) {
-		if (p->now.phase == PHASE_PENDING && !p->pending_count++)
-			p->pending_first = c->closed.count;
+		struct phase_pending *w = &p->pending[p->now.phase == PHASE_GAP];
+
+		if (p->now.phase >= PHASE_PENDING && !w->intervals++)
+			w->interval = c->closed.count;
 		TRY(vec_reserve(&c->closed.items, &c->closed.cap, c->closed.count + 1, err));
 		c->closed.items[c->closed.count++] = p->current;
 	}
@@ -31,12 +33,48 @@ static enum status process_close(struct context *c, struct host_process *p, uint
 	return ST_OK;
 }
 
+/* What is pending by `kind` turned out to be in `phase`: its intervals and events get that. */
+static void process_resolve(struct context *c, struct host_process *p, uint8_t kind, uint8_t phase)
+{
+	struct phase_pending *w = &p->pending[kind - PHASE_PENDING];
+	uint32_t taken = (uint32_t)c->queue.taken, number = w->first;
+	bool is_inferred = phase != PHASE_OTHER;
+
+	for (size_t i = w->interval; w->intervals && i < c->closed.count; i++) {
+		struct phase_interval *one = &c->closed.items[i];
+
+		if (&c->host.processes[one->process] != p || one->phase != kind)
+			continue;
+		one->phase = phase;
+		one->inferred = is_inferred;
+		w->intervals--;
+	}
+	for (; w->count; w->count--) {
+		queue_at(&c->queue, number - taken)->phase = phase;
+		number = c->queue.tags[c->queue.head + (number - taken)];
+	}
+	if (p->now.phase != kind)
+		return;
+	p->now.phase = phase;
+	p->now.inferred = is_inferred;
+}
+
+/* The mark has a backward, or is over without one. */
+static void process_decide(struct context *c, struct host_process *p, uint64_t t)
+{
+	if (t >= p->mark_end_ns)
+		process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_VALIDATION);
+	else if (p->backward_at > p->mark_begin_ns)
+		process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_FORWARD);
+}
+
 static enum status process_turn(struct context *c, struct host_process *p, uint64_t t,
 				struct error *err)
 {
-	struct host_state state = host_state_at(&c->host, p, t);
 	uint32_t step = 0;
 
+	process_decide(c, p, t);
+	struct host_state state = host_state_at(&c->host, p, t);
 	if (p->mark_step)
 		step = p->mark_end_ns > t ? p->mark_step : p->mark_step | STEP_GAP;
 	if (state.phase != p->now.phase || state.inferred != p->now.inferred ||
@@ -56,38 +94,14 @@ static enum status process_advance(struct context *c, struct host_process *p, ui
 	return ST_OK;
 }
 
-/* The pending host gap turned out to be in `phase`: its intervals and events get that. */
-static void process_resolve(struct context *c, struct host_process *p, uint8_t phase)
-{
-	uint32_t taken = (uint32_t)c->queue.taken, number = p->waiting_first;
-
-	for (size_t i = p->pending_first; p->pending_count && i < c->closed.count; i++) {
-		struct phase_interval *one = &c->closed.items[i];
-
-		if (&c->host.processes[one->process] != p || one->phase != PHASE_PENDING)
-			continue;
-		one->phase = phase;
-		one->inferred = phase == PHASE_BACKWARD;
-		p->pending_count--;
-	}
-	for (; p->waiting; p->waiting--) {
-		queue_at(&c->queue, number - taken)->phase = phase;
-		number = c->queue.tags[c->queue.head + (number - taken)];
-	}
-	if (p->now.phase != PHASE_PENDING)
-		return;
-	p->now.phase = phase;
-	p->now.inferred = phase == PHASE_BACKWARD;
-}
-
 /* All events that begin at t have been entered. */
 static enum status process_settle(struct context *c, struct host_process *p, uint64_t t,
 				  struct error *err)
 {
 	if (p->busy_begins)
-		process_resolve(c, p, PHASE_OTHER);
+		process_resolve(c, p, PHASE_GAP, PHASE_OTHER);
 	else if (p->active_begins)
-		process_resolve(c, p, PHASE_BACKWARD);
+		process_resolve(c, p, PHASE_GAP, PHASE_BACKWARD);
 	p->busy_begins = p->active_begins = p->is_stale = false;
 	return process_turn(c, p, t, err);
 }
@@ -99,7 +113,12 @@ enum status phase_give_up(struct context *c, struct error *err)
 	struct host_process *p = &c->host.processes[host_thread(&c->host, first->track)->process];
 
 	TRY(process_advance(c, p, t, err));
-	process_resolve(c, p, PHASE_OTHER);
+	if (first->phase == PHASE_FORWARD_ONLY) {
+		p->gave_up = true;
+		process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_FORWARD);
+		return process_turn(c, p, t, err);
+	}
+	process_resolve(c, p, PHASE_GAP, PHASE_OTHER);
 	if (p->busy_until_ns < t)
 		p->busy_until_ns = t; /* a new host gap begins here */
 	return process_turn(c, p, t, err);
@@ -114,7 +133,7 @@ enum status phase_split(struct context *c, uint64_t limit_ns, struct error *err)
 		if (!p->has_begun || p->current.begin_ns >= end_ns)
 			continue;
 		TRY(process_advance(c, p, end_ns, err));
-		if (p->now.phase != PHASE_PENDING && p->current.begin_ns < end_ns)
+		if (p->now.phase < PHASE_PENDING && p->current.begin_ns < end_ns)
 			TRY(process_close(c, p, end_ns, err));
 	}
 	return ST_OK;
@@ -139,8 +158,8 @@ static enum status enter_mark(struct context *c, struct host_process *p, const s
 	p->next_number = mark.number + 1;
 	TRY(process_close(c, p, e->begin_ns, err));
 	p->current.begins_step = true;
-	uint64_t before = p->backward_at > e->begin_ns ? p->backward_before : p->backward_at;
-	p->expects_backward = !p->mark_step || before > p->mark_begin_ns;
+	process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_VALIDATION);
+	p->gave_up = false;
 	p->mark_begin_ns = e->begin_ns;
 	p->mark_end_ns = e->end_ns;
 	p->mark_step = mark.number < STEP_MAX ? (uint32_t)mark.number + 1 : STEP_MAX;
@@ -224,13 +243,15 @@ HOT event_stamp(struct context *c, struct host_process *p, struct host_thread *t
 		e->phase = PHASE_BACKWARD;
 	else
 		e->phase = p->now.phase;
-	if (e->phase != PHASE_PENDING)
+	if (e->phase < PHASE_PENDING)
 		return ST_OK;
-	if (p->waiting++)
-		c->queue.tags[c->queue.head + (p->waiting_last - taken)] = number;
+	struct phase_pending *w = &p->pending[e->phase - PHASE_PENDING];
+
+	if (w->count++)
+		c->queue.tags[c->queue.head + (w->last - taken)] = number;
 	else
-		p->waiting_first = number;
-	p->waiting_last = number;
+		w->first = number;
+	w->last = number;
 	return ST_OK;
 }
 
@@ -292,7 +313,8 @@ enum status phase_finish(struct context *c, struct error *err)
 		if (!p->has_begun)
 			continue;
 		TRY(process_advance(c, p, p->last_end_ns, err));
-		process_resolve(c, p, PHASE_OTHER);
+		process_resolve(c, p, PHASE_GAP, PHASE_OTHER);
+		process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_VALIDATION);
 		TRY(process_close(c, p, p->last_end_ns, err));
 	}
 	return ST_OK;
