@@ -88,6 +88,9 @@ static bool small_operators(const struct facts *f, struct finding *out)
 		 many_text(n, all.short_count, "operator"), span_text(a, all.short_ns),
 		 span_text(b, between));
 	rule_brief(out, "%s, %s between", n, b);
+	if (facts_has(f, TRAIT_COMPILED))
+		out->advice = "avoid graph breaks (TORCH_LOGS=graph_breaks), write loops over "
+			      "elements as one operator, or use a larger batch";
 	return rule_saves(out, all.short_ns + between);
 }
 
@@ -111,6 +114,9 @@ static const struct {
 	{ "indexing", "Indexing and sorting", "index whole tensors once, not in a loop" },
 	{ "embedding", "Embeddings",
 	  "use sparse=True, or EmbeddingBag in place of Embedding and sum" },
+	{ "compiled", "Compiled functions",
+	  "avoid graph breaks (TORCH_LOGS=graph_breaks), try mode='max-autotune', bf16 "
+	  "(torch.autocast('cpu')) or a larger batch" },
 	{ NULL, "Operators of one kind",
 	  "fuse them (torch.compile); use bf16 (torch.autocast('cpu')) and one thread a core "
 	  "(torch.set_num_threads)" },
@@ -175,6 +181,10 @@ static bool operators(const struct facts *f, struct finding *out)
 	snprintf(out->operators, OPERATORS_TEXT, OPERATORS_PREFIX "%s", category);
 	out->operators_ns = most;
 	out->advice = kinds[kind].advice;
+	if (!kinds[kind].category && facts_has(f, TRAIT_COMPILED))
+		out->advice = "move them into the compiled code (fewer graph breaks); use bf16 "
+			      "(torch.autocast('cpu')) and one thread a core "
+			      "(torch.set_num_threads)";
 	if (!strcmp(category, "random") && !strstr(by_time[0].name, "dropout") &&
 	    (facts_has(f, TRAIT_LOADER_ALONE) || facts_has(f, TRAIT_LOADER_WORKERS)))
 		out->advice = "draw them once before the loop, or in the loader's workers";

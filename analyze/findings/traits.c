@@ -34,6 +34,7 @@ static const struct {
 	{ "StreamBeginCapture", TRAIT_CAPTURE },
 	{ "CompiledFxGraph", TRAIT_COMPILED },
 	{ "Torch-Compiled Region", TRAIT_COMPILED },
+	{ "CompiledFunction", TRAIT_COMPILED },
 	{ "triton_poi_fused", TRAIT_COMPILED },
 	{ "triton_red_fused", TRAIT_COMPILED },
 	{ "triton_per_fused", TRAIT_COMPILED },

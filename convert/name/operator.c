@@ -16,6 +16,10 @@ static const struct {
 	{ "c10d", "communication", false },
 	{ "record_param_comms", "communication", false },
 	{ "triton_", "compiled", false },
+	{ "cpp_fused_", "compiled", false },
+	{ "compiled", "compiled", false }, /* Torch-Compiled Region, CompiledFunctionBackward */
+	{ "torchdynamo", "compiled", false },
+	{ "aotdispatcher", "compiled", false },
 	{ "optimizer", "optimizer", false },
 	{ "_foreach_", "optimizer", false },
 	{ "fused_adam", "optimizer", false },
@@ -136,6 +140,7 @@ static const struct {
 	{ "div", "elementwise", true },
 	{ "neg", "elementwise", true },
 	{ "pow", "elementwise", true },
+	{ "square", "elementwise", true },
 	{ "exp", "elementwise", true },
 	{ "log", "elementwise", true },
 	{ "sqrt", "elementwise", true },

@@ -180,6 +180,8 @@ ONE_RANK = {
                                     {"cpu_loop": 5000, "cpu_validation": 2000, "cpu_operators": 3000 / 3}, "code outside"),
     "collected by the program": ([*training(), frame("<built-in function collect>", 6000, 9500)],
                                  {"cpu_gc": 3500, "cpu_operators": 5000 / 3}, "garbage"),
+    "compiled code": ([("cpu_op", "Torch-Compiled Region", 0, 6000), ("cpu_op", "CompiledFunction", 10, 5900),
+                       ("cpu_op", "aten::addmm", 20, 5800)], {"cpu_operators": 2000, "cpu_loop": 4000}, "Compiled functions take 6.0 ms"),
     "code": ([*training(), frame(CALL, 6000, 9500)], {"cpu_loop": 5000, "cpu_operators": 5000 / 3}, "code outside"),
 }
 
@@ -214,6 +216,11 @@ def check_one_rank(t, args, folder):
     t.equal("where it convolves", found["cpu_operators"]["where"],
             "6.0 of 9.0 ms in backward of aten::conv2d \u00b7 3.0 in aten::conv2d")
     t.true("what helps", "channels_last" in found["cpu_operators"]["advice"])
+    for rows in (ONE_RANK["compiled code"][0], [("cpu_op", "CompiledFunction", 9000, 9900), *small(300, 10, 25)],
+                 [("cpu_op", "CompiledFunction", 9000, 9900), ("cpu_op", "my::op", 0, 8000)]):
+        found = findings(args, [one_rank(folder, "compiled", rows)])
+        t.true(f"compiled code is not to be compiled: {found}", not any("torch.compile" in f["advice"] for f in found.values())
+               and any("graph breaks" in f["advice"] for f in found.values()))
 
 
 def check_validation_steps(t, args, folder):
