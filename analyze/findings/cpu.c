@@ -85,8 +85,8 @@ static bool small_operators(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step take less than 20 \xc2\xb5s each, %s in total; the code between "
 		 "operators takes %s of a step.",
-		 many_text(n, all.short_count, "operator"), span_text(a, all.short_ns),
-		 span_text(b, between));
+		 many_text(n, all.short_count, "operator"), span_beside(a, all.short_ns, between),
+		 span_beside(b, between, all.short_ns));
 	rule_brief(out, "%s, %s between", n, b);
 	if (facts_has(f, TRAIT_COMPILED))
 		out->advice = "avoid graph breaks (TORCH_LOGS=graph_breaks), write loops over "
@@ -167,15 +167,15 @@ static bool operators(const struct facts *f, struct finding *out)
 		return false;
 	while (kinds[kind].category && strcmp(kinds[kind].category, category) != 0)
 		kind++;
-	len = (size_t)snprintf(out->evidence, FINDING_TEXT,
-			       "%s take %s of a step, %.0f %% of it, on the CPU: %s %s",
-			       kinds[kind].words, span_text(a, most),
-			       100 * fmin(most / f->step_ns, 1),
-			       cut_text(name, by_time[0].name, 60), span_text(b, by_time[0].ns));
+	len = (size_t)snprintf(
+		out->evidence, FINDING_TEXT,
+		"%s take %s of a step, %.0f %% of it, on the CPU: %s %s", kinds[kind].words,
+		span_text(a, most), 100 * fmin(most / f->step_ns, 1),
+		cut_text(name, by_time[0].name, 60), span_beside(b, by_time[0].ns, most));
 	if (by_time[1].name && by_time[1].ns >= 0.1 * most)
 		len += (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, ", %s %s",
 					cut_text(name, by_time[1].name, 60),
-					span_text(c, by_time[1].ns));
+					span_beside(c, by_time[1].ns, most));
 	snprintf(out->evidence + len, FINDING_TEXT - len, ".");
 	rule_brief(out, "%s in %s", a, cut_text(name, by_time[0].name, 27));
 	snprintf(out->operators, OPERATORS_TEXT, OPERATORS_PREFIX "%s", category);
@@ -305,7 +305,7 @@ static bool straggler(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "Rank %llu communicates for %s a step on the host, every other rank for %s or "
 		 "more, so the others wait for it.",
-		 (unsigned long long)culprit[0].u64, span_text(own, least),
+		 (unsigned long long)culprit[0].u64, span_beside(own, least, next),
 		 span_text(others, next));
 	rule_brief(out, "rank %llu communicates %s, others %s", (unsigned long long)culprit[0].u64,
 		   own, others);
@@ -340,7 +340,7 @@ void facts_tell_host_comm(const struct facts *f, char out[FINDING_TEXT])
 {
 	double all = 0, exposed = facts_host_comm(f, &all);
 	char a[SPAN_TEXT], b[SPAN_TEXT];
-	bool is_whole = !strcmp(span_text(a, all), span_text(b, exposed));
+	bool is_whole = !strcmp(span_text(a, all), span_beside(b, exposed, all));
 
 	snprintf(out, FINDING_TEXT, "Host collectives take %s%s; no operator overlaps %s%s.", a,
 		 f->has_steps ? " of a step" : "", is_whole ? "them" : b,
@@ -353,7 +353,7 @@ static bool communication(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 
 	span_text(a, all);
-	span_text(b, exposed);
+	span_beside(b, exposed, all);
 	facts_tell_host_comm(f, out->evidence);
 	if (strcmp(a, b) != 0)
 		rule_brief(out, "%s of %s exposed", b, a);

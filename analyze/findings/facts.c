@@ -9,12 +9,20 @@
 
 const char *span_text(char out[SPAN_TEXT], double ns)
 {
-	struct time_unit unit = time_unit_of(ns, 1);
+	return span_beside(out, ns, ns);
+}
+
+const char *span_beside(char out[SPAN_TEXT], double ns, double other_ns)
+{
+	struct time_unit unit = time_unit_of(fmax(ns, other_ns), 1);
+	unsigned decimals = unit.ns < 1e9 && unit.decimals ? 1 : unit.decimals;
 	char number[NUMBER_TEXT] = "0";
 
+	/* of little in the other's unit two digits, as far as three decimals have them */
+	if (decimals && ns < unit.ns)
+		decimals = ns < unit.ns / 10 ? 3 : 2;
 	if (ns > 0)
-		number_text(number, ns / unit.ns,
-			    unit.ns < 1e9 && unit.decimals ? 1 : unit.decimals);
+		number_text(number, ns / unit.ns, decimals);
 	snprintf(out, SPAN_TEXT, "%.26s %s", number, unit.name);
 	return out;
 }

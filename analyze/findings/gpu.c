@@ -54,7 +54,7 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 	double hidden = f->comm_ns - f->exposed_comm_ns;
 	char a[SPAN_TEXT + 8], b[SPAN_TEXT], n[MANY_TEXT];
 
-	snprintf(a, sizeof(a), "%s of it", span_text(b, hidden));
+	snprintf(a, sizeof(a), "%s of it", span_beside(b, hidden, f->comm_ns));
 	snprintf(out->evidence, FINDING_TEXT, "%s a step, %s in total; %s is hidden by compute.",
 		 many_text(n, comm.count, "communication kernel"), span_text(b, f->comm_ns),
 		 hidden >= 500 ? a : "none of it");
@@ -275,7 +275,7 @@ static bool fp8(const struct facts *f, struct finding *out)
 		return false;
 	if (tf32.ns >= 500)
 		snprintf(more, sizeof(more), " (3/4 of the %s in TF32 kernels)",
-			 span_text(b, tf32.ns));
+			 span_beside(b, tf32.ns, ns));
 	many_text(n, half.count + tf32.count, "matrix kernel");
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step in 16 bits or TF32 take %s; FP8 is twice as fast as 16 bits on this "
@@ -312,8 +312,8 @@ static bool unfused_attention(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step (%s) write and read the full score matrix, which fused attention never "
 		 "stores; it also replaces %s (%s).",
-		 many_text(n, some.count, "softmax kernel"), span_text(a, some.ns),
-		 many_text(m, products.count, "product"), span_text(b, products.ns));
+		 many_text(n, some.count, "softmax kernel"), span_beside(a, some.ns, products.ns),
+		 many_text(m, products.count, "product"), span_beside(b, products.ns, some.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return some.count > 0 && rule_saves(out, some.ns + products.ns);
 }

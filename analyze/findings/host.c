@@ -4,6 +4,7 @@
 
 #include "schemas/model/call.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static bool data_wait(const struct facts *f, struct finding *out)
 
 	snprintf(out->evidence, FINDING_TEXT,
 		 "The step thread spends %s of a step on input; the GPU is idle for %s of that%s.",
-		 span_text(a, wall > idle ? wall : idle), span_text(b, idle), owner_text(&o, at));
+		 span_text(a, fmax(wall, idle)), span_beside(b, idle, wall), owner_text(&o, at));
 	rule_brief(out, "input takes %s, the GPU waits", a);
 	const char *loader = facts_loader_advice(f);
 	out->advice = loader ? loader : out->advice;
@@ -32,18 +33,6 @@ static bool data_wait(const struct facts *f, struct finding *out)
 		out->advice = "prefetch batches to the GPU; use more workers in the input "
 			      "pipeline; preprocess offline";
 	return rule_saves(out, idle);
-}
-
-/* ": 7.5 ms in forward", then ", ..."; nothing of what is nothing. */
-static size_t tell_part(struct finding *out, size_t len, double ns, const char *where_it_is)
-{
-	bool first = !memchr(out->evidence, ':', len);
-	char a[SPAN_TEXT];
-
-	if (ns < 500)
-		return len;
-	return len + (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, "%s %s %s",
-				      first ? ":" : ",", span_text(a, ns), where_it_is);
 }
 
 #define SHORT_PIECE_NS 100e3 /* between two launches; what is longer is something of its own */
@@ -62,7 +51,9 @@ static struct amount loop_wait(const struct facts *f)
 
 /* Launches that take over a millisecond and DDP's search are other rules'. */
 enum { LAUNCH_PARTS = 6 };
-static void launch_brief(struct finding *out, const double ns[LAUNCH_PARTS])
+#define NO_PART_NS 500 /* what is nothing is not told */
+static void tell_parts(struct finding *out, const double ns[LAUNCH_PARTS],
+		       const char *const places[LAUNCH_PARTS])
 {
 	static const char *const names[] = { "forward",    "backward",     "optimizer",
 					     "own ranges", "launch calls", "no phase" };
@@ -74,11 +65,20 @@ static void launch_brief(struct finding *out, const double ns[LAUNCH_PARTS])
 	second = first ? 0 : 1;
 	for (i = 0; i < LAUNCH_PARTS; i++)
 		second = i != first && ns[i] > ns[second] ? i : second;
-	if (ns[second] < 500)
-		rule_brief(out, "%s %s", names[first], span_text(a, ns[first]));
+	span_text(a, ns[first]);
+	if (ns[second] < NO_PART_NS)
+		rule_brief(out, "%s %s", names[first], a);
 	else
-		rule_brief(out, "%s %s, %s %s", names[first], span_text(a, ns[first]),
-			   names[second], span_text(b, ns[second]));
+		rule_brief(out, "%s %s, %s %s", names[first], a, names[second],
+			   span_beside(b, ns[second], ns[first]));
+
+	/* ": 7.5 ms in forward", then ", ..." */
+	size_t len = strlen(out->evidence);
+	for (i = 0; i < LAUNCH_PARTS; i++)
+		if (ns[i] >= NO_PART_NS)
+			len += (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, "%s %s %s",
+						strchr(out->evidence, ':') ? "," : ":",
+						span_beside(a, ns[i], ns[first]), places[i]);
 }
 
 /* Which rule the host's time in the optimizer belongs to, beside filling with zeros. */
@@ -172,24 +172,22 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 	struct amount loop = loop_wait(f);
 	double between = is_between_launches(loop) ? loop.ns : 0;
 	char in[CUT_TEXT + 24], name[CUT_TEXT], n[MANY_TEXT];
-	size_t len = (size_t)snprintf(out->evidence, FINDING_TEXT,
-				      "The GPU waits for the host to launch its work");
 
 	if (optimizer > 0 && has_zero_grad(f))
 		optimizer -= facts_wait(f, (struct gap_query){ .cause = "host:optimizer",
 							       .kind = "zero" })
 				     .ns;
 	snprintf(in, sizeof(in), "in ranges such as %s", cut_text(name, range, 56));
-	len = tell_part(out, len, forward, "in forward");
-	len = tell_part(out, len, backward, "in backward");
-	len = tell_part(out, len, optimizer, "in the optimizer");
-	len = tell_part(out, len, own, in);
-	len = tell_part(out, len, launch, "in the launch calls");
-	len = tell_part(out, len, between, "between launches, outside any phase");
+	strcpy(out->evidence, "The GPU waits for the host to launch its work");
+	tell_parts(
+		out,
+		(const double[LAUNCH_PARTS]){ forward, backward, optimizer, own, launch, between },
+		(const char *const[LAUNCH_PARTS]){ "in forward", "in backward", "in the optimizer",
+						   in, "in the launch calls",
+						   "between launches, outside any phase" });
+	size_t len = strlen(out->evidence);
 	snprintf(out->evidence + len, FINDING_TEXT - len, "; %s a step.",
 		 many_text(n, kernels.count, "kernel"));
-	launch_brief(out, (const double[LAUNCH_PARTS]){ forward, backward, optimizer, own, launch,
-							between });
 	double all = forward + backward + optimizer + own + launch + between;
 	bool has_graphs = facts_has(f, TRAIT_GRAPHS), is_compiled = facts_has(f, TRAIT_COMPILED);
 	if (facts_recorder(f) == RECORDER_XPROF)
@@ -263,8 +261,8 @@ static bool zero_grad(const struct facts *f, struct finding *out)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step set gradients to zero; they take %s, and the GPU waits %s for them.",
-		 many_text(n, fill.count, "fill kernel"), span_text(a, fill.ns),
-		 span_text(b, idle));
+		 many_text(n, fill.count, "fill kernel"), span_beside(a, fill.ns, idle),
+		 span_beside(b, idle, fill.ns));
 	rule_brief(out, "%s, %s on the GPU", n, a);
 	return rule_saves(out, idle + fill.ns);
 }

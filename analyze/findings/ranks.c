@@ -69,7 +69,8 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 		 "%s of %s steps %s over 1.5 times the median %s; the slowest is step %llu with "
 		 "%s.",
 		 count_text(n, slow), count_text(m, count), slow == 1 ? "takes" : "take",
-		 span_text(a, median), (unsigned long long)walls[kept - 1].step,
+		 span_beside(a, median, (double)walls[kept - 1].ns),
+		 (unsigned long long)walls[kept - 1].step,
 		 span_text(b, (double)walls[kept - 1].ns));
 	rule_brief(out, "%s of %s steps, the worst %s", n, m, b);
 	free(walls);
@@ -114,8 +115,8 @@ static bool late_start(const struct facts *f, struct finding *out)
 	rule_brief(out, "%s, most of it %s", span_text(a, f->lead_ns), cut_text(name, cause, 16));
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s of the window's %s%s pass before the first GPU event; %s of that is %.60s.",
-		 span_text(a, f->lead_ns), span_text(b, f->window_ns),
-		 f->has_steps ? " a step" : "", span_text(c, most), cause);
+		 span_beside(a, f->lead_ns, f->window_ns), span_text(b, f->window_ns),
+		 f->has_steps ? " a step" : "", span_beside(c, most, f->window_ns), cause);
 	if (!strcmp(cause, "dispatch"))
 		out->advice = "the GPU was behind when the window opened: synchronize before the "
 			      "window, or start it earlier";
@@ -135,8 +136,9 @@ static bool long_tail(const struct facts *f, struct finding *out)
 	out->family = family_beside_steps(f, cause);
 	rule_brief(out, "%s after the last GPU event", span_text(a, f->tail_ns));
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of the window's %s%s pass after the last GPU event.", span_text(a, f->tail_ns),
-		 span_text(b, f->window_ns), f->has_steps ? " a step" : "");
+		 "%s of the window's %s%s pass after the last GPU event.",
+		 span_beside(a, f->tail_ns, f->window_ns), span_text(b, f->window_ns),
+		 f->has_steps ? " a step" : "");
 	return rule_saves(out, f->tail_ns);
 }
 
@@ -241,8 +243,8 @@ static bool imbalance(const struct facts *f, struct finding *out)
 		 "In the same %s rank %llu takes %s a step and the average rank %s, so the others "
 		 "wait for it; %s of the difference is in %s.",
 		 many_text(n, (double)spread.names, "kernel"), (unsigned long long)spread.rank,
-		 span_text(a, spread.most_ns), span_text(b, spread.mean_ns),
-		 span_text(c, spread.apart_ns), spread.apart);
+		 span_text(a, spread.most_ns), span_beside(b, spread.mean_ns, spread.most_ns),
+		 span_beside(c, spread.apart_ns, spread.most_ns), spread.apart);
 	rule_brief(out, "rank %llu takes %s, mean %s", (unsigned long long)spread.rank, a, b);
 	return rule_saves(out, spread.most_ns - spread.mean_ns);
 }
@@ -328,7 +330,7 @@ static void tell_others(const struct waiting *w, double per_rank, struct finding
 	snprintf(out->evidence + len, FINDING_TEXT - len,
 		 " Without its delay beyond the next late rank, %s a step would be saved; with all "
 		 "ranks equally early, up to %s.",
-		 span_text(one, w->saving_ns / per_rank),
+		 span_beside(one, w->saving_ns / per_rank, w->most_excess_ns / per_rank),
 		 span_text(all, w->most_excess_ns / per_rank));
 }
 
@@ -345,7 +347,7 @@ static bool straggler(const struct facts *f, struct finding *out)
 	if (per_rank >= 3 && steps_last(f, w.culprit) < 2)
 		return false;
 	unsigned long long rank = w.culprit[0].u64;
-	span_text(made, w.made_wait_ns / per_rank);
+	span_beside(made, w.made_wait_ns / per_rank, w.wait_ns / per_rank);
 	span_text(all, w.wait_ns / per_rank);
 	snprintf(out->evidence, FINDING_TEXT,
 		 "Rank %llu comes last in %s of %s collectives: the other ranks together wait %s a "

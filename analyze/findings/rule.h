@@ -294,6 +294,8 @@ const char *cut_text(char out[CUT_TEXT], const char *name, size_t most);
 /* A duration for sentences ("12.3 ms", "480 us", "12.34 s"), in the unit that tables use. */
 enum { SPAN_TEXT = 32 };
 const char *span_text(char out[SPAN_TEXT], double ns);
+/* For a sentence with several: in the unit of the longer one, so that they compare at sight. */
+const char *span_beside(char out[SPAN_TEXT], double ns, double other_ns);
 /* "1 kernel", "1,140 kernels", "0.5 copies"; `one` is the singular. */
 const char *round_text(char out[NUMBER_TEXT], double count); /* "1,140" */
 enum { MANY_TEXT = 64 };

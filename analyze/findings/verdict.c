@@ -106,18 +106,17 @@ static void tell_share(const struct facts *f, double ns, char out[96])
 {
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 	bool is_window = !f->has_steps || ns > f->step_ns;
+	double whole_ns = is_window ? f->window_ns : f->step_ns;
 
-	span_text(a, ns);
-	/* a part of 14.53 s is not 6,660.0 ms */
-	if (ns >= 1e9 && time_unit_of(is_window ? f->window_ns : f->step_ns, 1).ns >= 1e9)
-		snprintf(a, sizeof(a), "%.2f s", ns / 1e9);
+	span_beside(a, ns, whole_ns);
+	span_beside(b, whole_ns, ns);
 	/* without marks, or with time between them, the window is the whole */
 	if (is_window)
 		snprintf(out, 96,
 			 f->has_steps ? "%s of the window's %s per step" : "%s of the window's %s",
-			 a, span_text(b, f->window_ns));
+			 a, b);
 	else
-		snprintf(out, 96, "%s of every %s step", a, span_text(b, f->step_ns));
+		snprintf(out, 96, "%s of every %s step", a, b);
 }
 
 /* Of a family but UNBALANCED; without a full stop. */
@@ -220,14 +219,14 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 		"causes %s. %s would be up to %s shorter",
 		(unsigned long long)(w.culprit ? w.culprit[0].u64 : 0),
 		span_text(all, w.wait_ns / per_rank), where,
-		span_text(made, w.made_wait_ns / per_rank), f->has_steps ? "A step" : "The window",
-		span_text(saved, ns));
+		span_beside(made, w.made_wait_ns / per_rank, w.wait_ns / per_rank),
+		f->has_steps ? "A step" : "The window", span_text(saved, ns));
 	/* what the finding says of the one rank is less, if others are late as well */
 	if (alone_ns > 0 && alone_ns < NEAR_SHARE * ns)
 		snprintf(out + len, (size_t)(FINDING_TEXT - len),
 			 " if no rank were late, and %s if only that rank were as early as the "
 			 "next one",
-			 span_text(alone, alone_ns));
+			 span_beside(alone, alone_ns, ns));
 }
 
 /* Its first letter behind a colon: "GPU 1" stays as it is, "The GPU" does not. */
@@ -298,8 +297,9 @@ static enum status put_start(const struct facts *f, const struct savings *s, str
 		"%s works for %s of the window's %s, and begins after %s: record steps in which it "
 		"works.",
 		subject(f, who),
-		span_text(busy, f->compute_ns + f->exposed_comm_ns + f->exposed_copy_ns),
-		span_text(all, f->window_ns), span_text(lead, f->lead_ns));
+		span_beside(busy, f->compute_ns + f->exposed_comm_ns + f->exposed_copy_ns,
+			    f->window_ns),
+		span_text(all, f->window_ns), span_beside(lead, f->lead_ns, f->window_ns));
 	tell_family(f, s, s->first, first);
 	snprintf(more, sizeof(more), "Of what it shows, %s weighs most: %c%s.",
 		 family_word(s->first), sentence_head(first), first + 1);

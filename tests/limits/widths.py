@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages in terminals of five widths: no line is longer than asked, no figure is cut.  Nothing is written as 0.0, also for
-a browser; pages of jobs without a GPU do not speak of one.
+a browser; pages of jobs without a GPU do not speak of one; times of a sentence have one unit.
 
 usage: widths.py --bin BUILD [TRACE...]
 
@@ -14,6 +14,10 @@ import subprocess
 import sys
 import tempfile
 import unicodedata
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../oracle"))
+
+import units    # noqa: E402
 
 WIDTHS = [200, 140, 100, 80, 60]
 FIGURE = re.compile(r"(?<=  )[0-9][0-9,]*\.[0-9]+(?=  |$)", re.M)
@@ -47,6 +51,8 @@ def check_words(tool, args):
     for name, text in pages.items():
         if "not known" in text and "replay may save" in text:
             yield f"{name}: speaks of a replay that there is not"
+        for clause in units.mixed(text) if name == "md" else []:
+            yield f"{name}: units differ: {clause}"
         for line in text.split("\n"):
             if NOTHING.search(line):
                 yield f"{name}: {NOTHING.search(line)[0]} in: {line[:120]}"

@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import labelled_findings    # noqa: E402
 import log_file             # noqa: E402
+import units                # noqa: E402
 from check_ranks import Checks, Job     # noqa: E402
 
 RANKS, STEPS, TRANSFER, OPTIMIZER = 3, 4, 400, 300
@@ -63,7 +64,8 @@ def findings(args, paths):
     out = subprocess.run([f"{args.bin}/tacho-analyze", "-q", "--format", "json", "--report",
                           "findings", *paths], capture_output=True, text=True, check=True)
     got = json.loads(out.stdout)
-    return {f["rule"]: f for f in got["findings"]}
+    wrong = units.mixed_in_report(got)
+    return {f"units differ: {wrong[0]}": got} if wrong else {f["rule"]: f for f in got["findings"]}
 
 
 def check_jobs(t, args, folder):
@@ -79,7 +81,7 @@ def check_jobs(t, args, folder):
         one = found.get("cpu_straggler", {"saving_ns_per_step": 0, "evidence": ""})
         t.equal(f"rank {slow} is slow, saving", one["saving_ns_per_step"], 1000 * (longer - step))
         t.true(f"rank {slow} is slow, in words: {one['evidence']}",
-               f"Rank {slow} communicates for 400" in one["evidence"] and
+               f"Rank {slow} communicates for 0.40 ms" in one["evidence"] and
                "most extra time in forward: 1.5 ms" in one["evidence"])
         page = subprocess.run([f"{args.bin}/tacho-analyze", "-q", *paths], capture_output=True,
                               text=True, check=True).stdout

@@ -15,6 +15,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import units    # noqa: E402
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 VOID = {"meta", "br", "link", "rect", "path", "line", "circle"}
 HOSTILE = '<script>alert("1")</script>&"\'|`](x) \u202e\x01</td></table><img src=x onerror=y>'
@@ -75,6 +79,11 @@ def figures(text):
     return re.findall(r"(?<![\w.,])\d[\d,]*\.\d+(?![\w.])", text)
 
 
+def check_units(counts, name, *pages):
+    mixed = [clause for page in pages for clause in units.mixed(page)]
+    counts.holds(name + ": times of a sentence have one unit", not mixed, mixed)
+
+
 def check_page(counts, tool, path):
     name = os.path.basename(path)
     code, text, _ = analyze(tool, [path, "-q"])
@@ -101,6 +110,7 @@ def check_page(counts, tool, path):
     starts = [i for i, row in enumerate(rows) if row.startswith("|---")]
     even = all(widths[i] == widths[i - 1] for i in starts)
     counts.holds(name + ": tables of md are even", rows and even, widths)
+    check_units(counts, name, md, "\n".join(page.text))
     return source, md
 
 
@@ -166,6 +176,10 @@ def main():
             print("pages: no shared traces here: the made one only")
         for path in paths:
             check_page(counts, tool, path)
+        for pattern in ("judged/*", "xplane/*.pb", "nsys/*", "straggler/timeline*", "graphs/*/*.gz", "rocprof/*.gz"):
+            for path in sorted(glob.glob(os.path.join(args.traces, pattern))):
+                if not path.endswith(".md"):
+                    check_units(counts, os.path.basename(path), analyze(tool, [path, "-q", "-f", "md"])[1])
     print("%d passed, %d failed" % (counts.good, counts.bad))
     return counts.bad > 0
 

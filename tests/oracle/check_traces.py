@@ -23,6 +23,7 @@ import instants         # noqa: E402
 import kineto           # noqa: E402
 import phases           # noqa: E402
 import random_traces    # noqa: E402
+import units            # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GPU_KEYS = ("span_ns", "busy_ns", "compute_ns", "comm_ns", "copy_ns", "exposed_comm_ns",
@@ -90,9 +91,11 @@ def analyze(binary, path, *options):
         words = run.stderr.decode("utf-8", "replace").strip().splitlines()
         return f"exit {run.returncode}: {words[-1] if words else 'no message'}"
     try:
-        return json.loads(run.stdout)
+        report = json.loads(run.stdout)
     except ValueError as error:
         return f"no JSON: {error}"
+    wrong = units.mixed_in_report(report)
+    return f"units differ: {wrong[0]}" if wrong else report
 
 
 def check_gpus(checks, name, rank, oracle):

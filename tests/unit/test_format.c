@@ -36,6 +36,12 @@ void test_format_numbers(void)
 	CHECK_STR(many_text(many, 1, "copy"), "1 copy");
 	CHECK_STR(many_text(many, 0.5, "copy"), "0.5 copies");
 	CHECK_STR(span_text(span, 1234.5e9), "1,234.50 s");
+	CHECK_STR(span_beside(span, 958e3, 6.6e6), "0.96 ms");
+	CHECK_STR(span_beside(span, 6.6e6, 958e3), "6.6 ms");
+	CHECK_STR(span_beside(span, 12345, 6.6e6), "0.012 ms");
+	CHECK_STR(span_beside(span, 1, 6.6e6), "<0.001 ms");
+	CHECK_STR(span_beside(span, 0, 6.6e6), "0 ms");
+	CHECK_STR(span_beside(span, 6.66e9, 14.53e9), "6.66 s");
 	CHECK_STR(cut_text(cut, "k\xc3\xbcrze", 2), "k\xe2\x80\xa6");
 	CHECK_STR(cut_text(cut, "k\xc3\xbcrze", 6), "k\xc3\xbcrze");
 	CHECK_STR(bytes_text(t, 1181116006), "1.10 GiB");
