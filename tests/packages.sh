@@ -50,6 +50,7 @@ rows() {
 	clients python:ensurepip         python3-venv
 	clients command:node             nodejs
 	clients command:chromium         chromium
+	clients command:pdftotext        poppler-utils
 	frameworks file:/usr/lib/python3/dist-packages/torch  python3-torch
 	flame    command:go              golang-go
 	perfetto file:/usr/lib/javascript/webcomponentsjs-custom-element-v0/CustomElements.js  libjs-webcomponentsjs-custom-element-v0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages for a browser at three widths: nothing stands beyond the edge, no label over another, pictures have names.
+"""Pages for a browser at three widths: nothing stands beyond the edge, no label over another, pictures have names;
+on paper nothing that belongs together is split (printed.py).
 
 usage: browser.py --bin BUILD [TRACE...]
 
@@ -16,7 +17,12 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import printed    # noqa: E402
+
 WIDTHS = [390, 720, 1280]
+PRINTED = ["1 --kinds range", "12"]    # without a GPU, and ranks with GPUs
 MEASURE = """
 function wrong(frame, width) {
 	const d = frame.contentDocument, found = [];
@@ -142,6 +148,12 @@ def main():
         if found is None:
             print("not ok - Chromium measured nothing")
             failed += 1
+        for name in (PRINTED if not a.traces else list(pages)):
+            on_paper = printed.wrong(browser, pages[name], scratch)
+            if on_paper is None:
+                print("# skipped: no pdftotext and pdftoppm here")
+                break
+            found = dict(found or {}, **{"paper " + name: on_paper})
         for name, wrong in (found or {}).items():
             passed += not wrong
             failed += bool(wrong)
