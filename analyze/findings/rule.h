@@ -16,10 +16,8 @@
 #include "analyze/engine/report.h"
 #include "convert/name/name.h"
 
-#define OPERATORS_PREFIX                                                                           \
-	"operators."           /* before the category of operators of a job without a GPU          \
-				*/
-#define BATCHED_WORK "batched" /* beside those: a row of what aten::bmm launched of them */
+#define OPERATORS_PREFIX "operators." /* of a job without a GPU, before their category */
+#define BATCHED_WORK     "batched"    /* beside those: a row of what aten::bmm launched of them */
 
 /* What a run is bound by; its first finding belongs to the family of the verdict.  NONE: time that
  * no change would save. */
@@ -294,7 +292,7 @@ const char *cut_text(char out[CUT_TEXT], const char *name, size_t most);
 /* A duration for sentences ("12.3 ms", "480 us", "12.34 s"), in the unit that tables use. */
 enum { SPAN_TEXT = 32 };
 const char *span_text(char out[SPAN_TEXT], double ns);
-/* For a sentence with several: in the unit of the longer one, so that they compare at sight. */
+/* For a sentence with several: in the unit of the longer one. */
 const char *span_beside(char out[SPAN_TEXT], double ns, double other_ns);
 /* "1 kernel", "1,140 kernels", "0.5 copies"; `one` is the singular. */
 const char *round_text(char out[NUMBER_TEXT], double count); /* "1,140" */

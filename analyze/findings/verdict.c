@@ -210,6 +210,7 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 	}
 	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
 	double alone_ns = w.saving_ns / per_rank;
+	double whole_ns = f->has_steps ? f->step_ns : f->window_ns;
 	char made[SPAN_TEXT], all[SPAN_TEXT], saved[SPAN_TEXT], alone[SPAN_TEXT];
 	const char *where = f->has_steps ? "a step" : "the window";
 
@@ -220,13 +221,13 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 		(unsigned long long)(w.culprit ? w.culprit[0].u64 : 0),
 		span_text(all, w.wait_ns / per_rank), where,
 		span_beside(made, w.made_wait_ns / per_rank, w.wait_ns / per_rank),
-		f->has_steps ? "A step" : "The window", span_text(saved, ns));
+		f->has_steps ? "A step" : "The window", span_beside(saved, ns, whole_ns));
 	/* what the finding says of the one rank is less, if others are late as well */
 	if (alone_ns > 0 && alone_ns < NEAR_SHARE * ns)
 		snprintf(out + len, (size_t)(FINDING_TEXT - len),
 			 " if no rank were late, and %s if only that rank were as early as the "
 			 "next one",
-			 span_beside(alone, alone_ns, ns));
+			 span_beside(alone, alone_ns, whole_ns));
 }
 
 /* Its first letter behind a colon: "GPU 1" stays as it is, "The GPU" does not. */

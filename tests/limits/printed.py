@@ -60,6 +60,14 @@ addEventListener("load", () => {
 			together("behind it: " + e.textContent.slice(0, 40), [e, ...cells(last_of(e.previousElementSibling))]);
 	for (const e of document.querySelectorAll("main>section:last-of-type"))
 		together("the end", cells([...e.querySelectorAll("p,span"), e]));
+	const colourless = [...page.querySelectorAll("*"), document.body].filter(e => {
+		const style = getComputedStyle(e);
+		return style.printColorAdjust !== "exact" && style.backgroundColor !== "rgba(0, 0, 0, 0)";
+	});
+	if (colourless.length)
+		groups.push([colourless.length + " elements have no colour, as " + colourless[0].className, []]);
+	if (getComputedStyle(document.body).backgroundColor !== "rgb(255, 255, 255)")
+		groups.push(["the ground is dark", []]);
 	const out = document.createElement("script");
 	out.type = "text/plain";
 	out.id = "groups";
@@ -102,12 +110,16 @@ def wrong(browser, page, scratch):
     """What is wrong with a page on paper; None: nothing can be said, as poppler's tools are missing."""
     if not shutil.which("pdftotext") or not shutil.which("pdftoppm"):
         return None
+    groups = None
     path, pdf = os.path.join(scratch, "printed.html"), os.path.join(scratch, "printed.pdf")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(re.sub(r"<meta http-equiv=[^>]*>", "", page).replace("</head>", f"<script>{MARK}</script></head>"))
-    groups = re.search(r'id="groups">(.*?)</script>', chromium(browser, path, scratch, "--dump-dom"), re.S)
-    # as of a reader whose pages are dark
-    chromium(browser, path, scratch, "--blink-settings=preferredColorScheme=0", "--no-pdf-header-footer", "--print-to-pdf=" + pdf)
+    marked = re.sub(r"<meta http-equiv=[^>]*>", "", page).replace("</head>", f"<script>{MARK}</script></head>")
+    # What the styles for paper are is read on the screen of a reader whose pages are dark.
+    for source, options in ((re.sub(r"@media screen( and)?", "@media not all\\1", marked).replace("@media print", "@media all"), ["--dump-dom"]),
+                            (marked, ["--no-pdf-header-footer", "--print-to-pdf=" + pdf])):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(source)
+        dom = chromium(browser, path, scratch, "--blink-settings=preferredColorScheme=0", *options)
+        groups = groups or re.search(r'id="groups">(.*?)</script>', dom, re.S)
     if not groups or not os.path.exists(pdf):
         return ["nothing was printed"]
     found, where = [], sheets(pdf)
@@ -116,7 +128,9 @@ def wrong(browser, page, scratch):
         found.append("one sheet, on which nothing can be split")
     for what, marks in groups:
         on = {where[mark] + 1 for mark in marks if mark in where}   # a narrow sheet has fewer columns
-        if len(on) != 1:
+        if not marks:
+            found.append(what)
+        elif len(on) != 1:
             found.append(f"on sheets {sorted(on)}: {re.sub('q[0-9]+z', ' ', what)[:60]}")
     counts = pixels(pdf)
     paper = max(counts, key=counts.get)

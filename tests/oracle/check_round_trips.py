@@ -168,6 +168,34 @@ def check_kineto(t, path, work):
         t.verdict(f"{name} -> {how}: {len(names)} names", not lost, str(sorted(lost)[:2]))
 
 
+def check_phases(t, work):
+    """Ranges of categories that no tool knows, and of none, are the same phases in what is written of them."""
+    path, at, events = f"{work}/unknown.json", 1000, []
+    for step in range(5):
+        events.append({"ph": "X", "name": "step", "pid": 7, "tid": 7, "ts": at, "dur": 900, "args": {"number": step}})
+        for name, length in (("data", 100), ("forward", 300), ("backward", 400), ("optimizer", 50)):
+            events.append({"ph": "X", "cat": "mine", "name": name, "pid": 7, "tid": 7, "ts": at, "dur": length})
+            at += length
+        at += 150
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"traceEvents": events}, f)
+    want = phases_of(t, path)
+    t.verdict("phases of unknown categories", {"forward", "backward", "optimizer"} <= set(want), str(want))
+    for way in (("chrome",), ("chrome", "chrome"), ("log", "chrome"), ("perfetto", "chrome")):
+        source = path
+        for number, form in enumerate(way):
+            out = f"{work}/unknown{number}.{'json' if form == 'chrome' else form}"
+            t.run(source, "-t", form, "-o", out)
+            source = out
+        got = phases_of(t, source)
+        t.verdict(f"phases of unknown categories through {way}", got == want, f"{got}, {want} before")
+
+
+def phases_of(t, path):
+    done = subprocess.run([t.analyze, "-q", path, "-r", "phases", "-f", "json"], capture_output=True, check=True)
+    return {p["name"]: p["wall_ns"] for p in json.loads(done.stdout)["ranks"][0]["phases"]}
+
+
 # ---- tables
 
 def check_tables(t, path, work, what):
@@ -429,6 +457,7 @@ def main():
             if os.path.exists(f"{traces}/kineto/{name}.json.gz"):
                 check_perfetto(t, f"{traces}/kineto/{name}.json.gz", work, name)
         check_evil(t, work)
+        check_phases(t, work)
     print(f"round trips: {t.good} passed, {t.bad} failed")
     return t.bad != 0
 

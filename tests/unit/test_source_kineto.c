@@ -354,8 +354,8 @@ void test_kineto_streams(void)
 void test_kineto_ranges(void)
 {
 	static const uint8_t classes[] = { RANGE_OP,         RANGE_ANNOTATION,     RANGE_ANNOTATION,
-					   RANGE_ANNOTATION, RANGE_GPU_ANNOTATION, RANGE_OTHER,
-					   RANGE_OP };
+					   RANGE_ANNOTATION, RANGE_GPU_ANNOTATION, RANGE_ANNOTATION,
+					   RANGE_OP,         RANGE_OTHER };
 	struct import m;
 	size_t i;
 
@@ -374,9 +374,11 @@ void test_kineto_ranges(void)
 		"{\"ph\":\"X\",\"cat\":\"weather\",\"name\":\"rain\",\"pid\":5,\"tid\":6,\"ts\":6,"
 		"\"dur\":1,\"id\":\"0x1\",\"args\":{\"Sequence number\":-1}},"
 		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"w\",\"pid\":5,\"tid\":6,\"ts\":7,"
-		"\"dur\":1,\"args\":{\"a\":1,\"b\":2,\"a\":3}}");
-	if (CHECK_U64(m.count, 7)) {
-		for (i = 0; i < 7; i++) {
+		"\"dur\":1,\"args\":{\"a\":1,\"b\":2,\"a\":3}},"
+		"{\"ph\":\"X\",\"cat\":\"weather\",\"name\":\"rain\",\"pid\":2,\"tid\":7,\"ts\":8,"
+		"\"dur\":1,\"args\":{\"device\":2,\"stream\":7}}");
+	if (CHECK_U64(m.count, 8)) {
+		for (i = 0; i < 8; i++) {
 			CHECK_U64(m.events[i].kind, KIND_RANGE);
 			CHECK_U64(m.events[i].subkind, classes[i]);
 		}

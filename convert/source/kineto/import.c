@@ -214,7 +214,7 @@ static void classify_span(const struct kineto_event *e, struct draft *d)
 
 	d->writes_ph = true;
 	d->event.kind = c ? c->kind : KIND_RANGE;
-	d->event.subkind = c ? c->subkind : RANGE_OTHER;
+	d->event.subkind = c ? c->subkind : RANGE_ANNOTATION; /* as in other Chrome JSON */
 	d->writes_cat = c && c->is_canonical && kineto_is(&e->cat, c->word);
 	d->shows_pid = c && c->shows_pid;
 	if (c && is_old_annotation(&e->name, c))
@@ -224,6 +224,8 @@ static void classify_span(const struct kineto_event *e, struct draft *d)
 	    (c && d->event.kind == KIND_RANGE && c->subkind == RANGE_GPU_ANNOTATION) ||
 	    (!c && says_stream(e)))
 		d->track.type = TRACK_STREAM;
+	if (!c && d->track.type == TRACK_STREAM)
+		d->event.subkind = RANGE_OTHER;
 }
 
 static void classify_instant(const struct kineto_event *e, struct draft *d)
