@@ -143,7 +143,7 @@ bool import_launches(const struct import *m, const struct event *e)
 	return call_launches(name, len);
 }
 
-enum status import_put(struct import *m, const struct event *e, struct error *err)
+enum status import_desc(struct import *m, const struct event *e, struct error *err)
 {
 	struct event_desc desc = { .track = e->track,
 				   .name = e->name,
@@ -151,8 +151,12 @@ enum status import_put(struct import *m, const struct event *e, struct error *er
 				   .kind = e->kind,
 				   .subkind = e->subkind };
 
-	if (!trace_desc(m->trace, &desc, err))
-		return err->status;
+	return trace_desc(m->trace, &desc, err) ? ST_OK : err->status;
+}
+
+enum status import_put(struct import *m, const struct event *e, struct error *err)
+{
+	TRY(import_desc(m, e, err));
 	return import_put_again(m, e, import_launches(m, e), err);
 }
 
@@ -163,6 +167,22 @@ enum status import_put_again(struct import *m, const struct event *e, bool launc
 		trace_add_launches(m->trace, e->track, 1);
 	m->events++;
 	return spool_put(m->spool, 0, e, 1, err);
+}
+
+enum status import_finish(struct import *m, uint32_t place, int64_t begin_ns, int64_t end_ns,
+			  uint32_t launcher, struct error *err)
+{
+	if (begin_ns < -IMPORT_TIME_MOST || end_ns - begin_ns > IMPORT_TIME_MOST) {
+		import_lose(m, LOSS_NO_TIME, 1);
+		return spool_take_back(m->spool, place, &(struct event){ 0 }, err);
+	}
+	m->first_ns = begin_ns < m->first_ns ? begin_ns : m->first_ns;
+	m->last_ns = end_ns > m->last_ns ? end_ns : m->last_ns;
+	spool_finish(m->spool, place, (uint64_t)(end_ns + SPOOL_BIAS));
+	if (launcher)
+		trace_add_launches(m->trace, launcher, 1);
+	m->events++;
+	return ST_OK;
 }
 
 enum status import_provenance(struct import *m, const char *format, const struct error *fault,

@@ -62,10 +62,19 @@ enum status import_schema(struct import *m, struct event *e, struct error *err);
  * are out of range.  A negative duration counts as damage and becomes 0.
  */
 bool import_times(struct import *m, struct event *e, int64_t begin_ns, int64_t dur_ns);
+/* The event's descriptor is interned; import_put() does so itself. */
+enum status import_desc(struct import *m, const struct event *e, struct error *err);
 enum status import_put(struct import *m, const struct event *e, struct error *err);
 /* The same for an event like an earlier one, whose descriptor exists already. */
 enum status import_put_again(struct import *m, const struct event *e, bool launches,
 			     struct error *err);
+/*
+ * The same for an event that was begun by spool_begin() at `place`, after its descriptor was
+ * interned, and that ends now, not before its begin.  `launcher`: its track, if it launches work;
+ * else 0.
+ */
+enum status import_finish(struct import *m, uint32_t place, int64_t begin_ns, int64_t end_ns,
+			  uint32_t launcher, struct error *err);
 bool import_launches(const struct import *m, const struct event *e);
 
 /* Sets what the importer knows about the input as a whole, at its end. */

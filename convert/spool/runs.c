@@ -9,10 +9,9 @@ enum { READ_LEAST = 4096, READ_MOST = 64 * 1024 }; /* bytes of a run read at onc
 
 struct run_reader {
 	uint8_t *bytes;
-	struct bytes in;    /* what of `bytes` is not decoded yet */
-	uint64_t at, left;  /* of the file */
-	struct event event; /* the next one; its argument values come next in `in` */
-	uint32_t words;
+	struct bytes in;           /* what of `bytes` is not decoded yet: the row of ... */
+	uint64_t begin_ns, end_ns; /* ... the next event */
+	uint64_t at, left;         /* of the file */
 };
 
 struct runs {
@@ -26,67 +25,74 @@ struct runs {
 size_t row_encode(const struct event *e, uint32_t words, uint8_t *out)
 {
 	uint8_t *p = out + ROW_HEAD;
+	uint32_t has = 0;
 
-	*p++ = e->kind;
-	*p++ = e->subkind;
-	*p++ = e->phase;
-	*p++ = e->flags;
-	p += put_varint(p, e->end_ns - e->begin_ns);
-	p += put_varint(p, e->track);
-	p += put_varint(p, e->name);
-	p += put_varint(p, e->schema);
-	p += put_varint(p, e->correlation);
-	p += put_varint(p, e->bytes);
-	p += put_varint(p, e->step);
-	p += put_varint(p, e->path);
-	p += put_varint(p, words);
+	if (e->correlation) {
+		put_u64(p, e->correlation);
+		p += 8;
+		has |= ROW_HAS_NUMBER;
+	}
+	if (e->bytes) {
+		put_u64(p, e->bytes);
+		p += 8;
+		has |= ROW_HAS_BYTES;
+	}
+	if (e->step | e->path) {
+		put_u32(p, e->step);
+		put_u32(p + 4, e->path);
+		p += 8;
+		has |= ROW_HAS_PLACE;
+	}
 	for (uint32_t i = 0; i < words; i++)
 		p += put_varint(p, e->args[i]);
-	put_u32(out, (uint32_t)(p - out) - ROW_HEAD);
+	put_u32(out, (uint32_t)(p - out));
+	out[4] = e->kind;
+	out[5] = e->subkind;
+	out[6] = e->phase;
+	out[7] = e->flags;
+	put_u32(out + 8, e->track);
+	put_u32(out + 12, e->name);
+	put_u32(out + 16, e->schema);
+	put_u32(out + ROW_WORDS, words << ROW_HAS | has);
 	return (size_t)(p - out);
 }
 
-void row_decode(struct bytes *in, uint64_t begin_ns, struct event *e, uint32_t *words)
+void row_decode(struct bytes *in, struct event *e, uint64_t *words)
 {
-	uint32_t size = take_u32(in), bits = take_u32(in);
+	const uint8_t *head = take_bytes(in, ROW_HEAD);
+	uint32_t has = head ? get_u32(head + ROW_WORDS) : 0, count = has >> ROW_HAS;
 
-	(void)size; /* only who copies rows needs it */
-	*e = (struct event){
-		.begin_ns = begin_ns,
-		.kind = (uint8_t)bits,
-		.subkind = (uint8_t)(bits >> 8),
-		.phase = (uint8_t)(bits >> 16),
-		.flags = (uint8_t)(bits >> 24),
-	};
-	e->end_ns = begin_ns + take_varint(in);
-	e->track = (uint32_t)take_varint(in);
-	e->name = (uint32_t)take_varint(in);
-	e->schema = (uint32_t)take_varint(in);
-	e->correlation = take_varint(in);
-	e->bytes = take_varint(in);
-	e->step = (uint32_t)take_varint(in);
-	e->path = (uint32_t)take_varint(in);
-	*words = (uint32_t)take_varint(in);
-}
-
-void row_words(struct bytes *in, uint64_t *words, uint32_t count)
-{
+	*e = (struct event){ .args = count ? words : NULL };
+	if (!head)
+		return;
+	e->kind = head[4];
+	e->subkind = head[5];
+	e->phase = head[6];
+	e->flags = head[7];
+	e->track = get_u32(head + 8);
+	e->name = get_u32(head + 12);
+	e->schema = get_u32(head + 16);
+	e->correlation = has & ROW_HAS_NUMBER ? take_u64(in) : 0;
+	e->bytes = has & ROW_HAS_BYTES ? take_u64(in) : 0;
+	if (has & ROW_HAS_PLACE) {
+		e->step = take_u32(in);
+		e->path = take_u32(in);
+	}
 	for (uint32_t i = 0; i < count; i++)
 		words[i] = take_varint(in);
 }
 
-bool run_batch_add(struct run_batch *b, const struct event *e, uint32_t words, struct bytes *in)
+bool run_batch_add(struct run_batch *b, uint64_t begin_ns, uint64_t end_ns, struct bytes *in)
 {
-	struct event *to = &b->events[b->count];
+	struct event *e = &b->events[b->count];
+	uint32_t words = row_words(in->at);
 
 	if (b->count == b->cap || words > b->word_cap - b->word_count)
 		return false;
-	*to = *e;
-	if (words) {
-		to->args = b->words + b->word_count;
-		row_words(in, b->words + b->word_count, words);
-		b->word_count += words;
-	}
+	row_decode(in, e, b->words + b->word_count);
+	e->begin_ns = begin_ns;
+	e->end_ns = end_ns;
+	b->word_count += words;
 	b->count++;
 	return true;
 }
@@ -108,14 +114,19 @@ size_t runs_fan_in(size_t bytes, uint32_t most_words)
 static bool reader_before(const void *self, uint32_t a, uint32_t b)
 {
 	const struct run_reader *readers = self;
-	const struct event *x = &readers[a].event, *y = &readers[b].event;
+	const struct run_reader *x = &readers[a], *y = &readers[b];
 
 	if (x->begin_ns != y->begin_ns)
 		return x->begin_ns < y->begin_ns;
 	return x->end_ns != y->end_ns ? x->end_ns > y->end_ns : a < b;
 }
 
-/* Decodes the next event; false in *has_more at the end of the run. */
+static enum status damaged(struct error *err)
+{
+	return fail(err, ST_IO, NOWHERE, "the temporary file was damaged");
+}
+
+/* Reads the times of the next event; false in *has_more at the end of the run. */
 static enum status reader_advance(const struct runs *r, struct run_reader *reader, bool *has_more,
 				  struct error *err)
 {
@@ -133,10 +144,12 @@ static enum status reader_advance(const struct runs *r, struct run_reader *reade
 	*has_more = bytes_left(&reader->in) != 0;
 	if (!*has_more)
 		return ST_OK;
-	row_decode(&reader->in, reader->event.begin_ns + take_varint(&reader->in), &reader->event,
-		   &reader->words);
-	if (reader->in.is_truncated || reader->words > r->most_words)
-		return fail(err, ST_IO, NOWHERE, "the temporary file was damaged");
+	if (bytes_left(&reader->in) < ROW_TIMES + ROW_HEAD ||
+	    row_words(reader->in.at + ROW_TIMES) > r->most_words)
+		return damaged(err);
+	reader->begin_ns = get_u64(reader->in.at);
+	reader->end_ns = get_u64(reader->in.at + 8);
+	reader->in.at += ROW_TIMES;
 	return ST_OK;
 }
 
@@ -210,8 +223,10 @@ enum status runs_next(struct runs *r, struct run_batch *out, struct error *err)
 	while (r->heap.count) {
 		struct run_reader *reader = &r->readers[r->heap.items[0]];
 
-		if (!run_batch_add(out, &reader->event, reader->words, &reader->in))
+		if (!run_batch_add(out, reader->begin_ns, reader->end_ns, &reader->in))
 			break;
+		if (reader->in.is_truncated)
+			return damaged(err);
 		TRY(reader_advance(r, reader, &has_more, err));
 		if (has_more)
 			heap_sink(&r->heap, 0, reader_before);

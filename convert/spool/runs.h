@@ -11,29 +11,38 @@
 /*
  * An event as bytes, while it waits in a spool:
  *
- *	size of what follows, 4 bytes | kind | subkind | phase | flags | varints: duration, track,
- *	name, argument schema, correlation, value, step, path, number of argument values, values
+ *	size of all | kind, subkind, phase, flags | track | name | argument schema | how many
+ *argument values, and which of the next are there: 4 bytes each correlation, value: 8 bytes each |
+ *step, path: 4 bytes each | argument values: varints
  *
- * The begin is not in the row: in memory it is in the event's key, and in a sorted run a varint
- * before the row has the distance from the previous begin.  Only the process that wrote a row reads
- * it.
+ * Its times are not in the row: in memory they are in the event's key, and in a sorted run 16 bytes
+ * before the row.  Only the process that wrote a row reads it.
  */
-enum { ROW_HEAD = 4, ROW_FIELDS = 9 };
+enum {
+	ROW_TIMES = 16,
+	ROW_HEAD = 24,
+	ROW_REST = 24,
+	ROW_WORDS = 20 /* of the head: where their number is */
+};
+enum { ROW_HAS_NUMBER = 1, ROW_HAS_BYTES = 2, ROW_HAS_PLACE = 4, ROW_HAS = 3 /* bits */ };
 
-/* Returns the maximum bytes of a row with `words` argument values and the varint before it. */
+/* Returns the maximum bytes of a row with `words` argument values and the times before it. */
 static inline size_t row_most(uint32_t words)
 {
-	return ROW_HEAD + 4 + (size_t)(ROW_FIELDS + 1 + words) * VARINT_MAX;
+	return ROW_TIMES + ROW_HEAD + ROW_REST + (size_t)words * VARINT_MAX;
+}
+static inline uint32_t row_words(const uint8_t *row)
+{
+	return get_u32(row + ROW_WORDS) >> ROW_HAS;
 }
 
 /* Writes a row to `out`, which has row_most() bytes; returns its length. */
 size_t row_encode(const struct event *e, uint32_t words, uint8_t *out);
 /*
- * Reads a row up to its *words argument values, which row_words() then takes from `in`. e->args is
- * NULL.  A damaged row sets in->is_truncated.
+ * Reads a row, its row_words() argument values into `words`.  The times are the caller's.  A
+ * damaged row sets in->is_truncated.
  */
-void row_decode(struct bytes *in, uint64_t begin_ns, struct event *e, uint32_t *words);
-void row_words(struct bytes *in, uint64_t *words, uint32_t count);
+void row_decode(struct bytes *in, struct event *e, uint64_t *words);
 
 /* A sorted run in the scratch file, all of one group. */
 struct run {
@@ -48,9 +57,9 @@ struct run_batch {
 	size_t count, word_count;
 	size_t cap, word_cap; /* word_cap: at least the most words of one event */
 };
-/* Adds an event whose `words` argument values are next in `in`; returns false if the batch is full.
- */
-bool run_batch_add(struct run_batch *b, const struct event *e, uint32_t words, struct bytes *in);
+/* Adds the event of the row at `in`, of which at least the head is there; returns false if the
+ * batch is full. */
+bool run_batch_add(struct run_batch *b, uint64_t begin_ns, uint64_t end_ns, struct bytes *in);
 
 struct runs;
 /* Returns how many runs can be merged at once with `bytes` of memory; at least 2. */

@@ -17,10 +17,13 @@ enum {
 };
 
 struct key {
-	uint64_t begin_ns, end_ns;
+	uint64_t begin_ns, end_ns; /* end_ns: KEY_OPEN and its place in `open`, if not known yet */
 	uint32_t group;
 	uint32_t row; /* where in `rows` the event stands */
 };
+
+#define KEY_OPEN (UINT64_C(1) << 63)
+#define HOLE     UINT32_MAX /* the group of an event that was taken back */
 
 /* Of each place for a key, with its share of the ascents. */
 #define KEY_BYTES (sizeof(struct key) + sizeof(uint32_t))
@@ -40,6 +43,12 @@ struct spool {
 	uint32_t *ascents; /* where a key is before the one in front of it */
 	size_t ascent_cap;
 	uint32_t most_words; /* argument values of one event, of all so far */
+	uint32_t *open; /* the keys of events whose end is not known; of a free place the next */
+	size_t open_count, open_cap;
+	size_t stay_count;  /* keys that the last flush has left in memory */
+	uint32_t open_free; /* 1 + the first free place, 0: none */
+	uint64_t *taken;    /* the argument values of the event that was taken back last */
+	size_t taken_cap, hole_count; /* keys of events that were taken back */
 
 	/* Runs in the scratch file. */
 	struct scratch *scratch;
@@ -89,6 +98,8 @@ void spool_close(struct spool *s)
 	scratch_close(s->scratch);
 	buf_release(&s->write);
 	free(s->list);
+	free(s->open);
+	free(s->taken);
 	free(s->batch.events);
 	free(s->batch.words);
 	free(s);
@@ -127,6 +138,18 @@ static inline bool key_before(const struct key *a, const struct key *b)
 	return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns : a->end_ns > b->end_ns;
 }
 
+/* Removes the keys of events that were taken back. */
+static void holes_close(struct spool *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->keys[i].group != HOLE)
+			s->keys[kept++] = s->keys[i];
+	s->count = kept;
+	s->hole_count = 0;
+}
+
 /* A merge sort of the ascents that are there: most inputs are nearly in order.  It is stable, so
  * events of equal times stay in the order in which they came. */
 static enum status keys_sort(struct spool *s, struct error *err)
@@ -134,6 +157,8 @@ static enum status keys_sort(struct spool *s, struct error *err)
 	struct key *from = s->keys, *to, *swap;
 	size_t ascents = 0;
 
+	if (s->hole_count)
+		holes_close(s);
 	if (!s->count)
 		return ST_OK;
 	to = s->keys + s->count;
@@ -184,32 +209,66 @@ static enum status run_end(struct spool *s, struct run *run, struct error *err)
 	return ST_OK;
 }
 
-/* A run for each group that is in memory; then memory is empty. */
+/* The first `count` keys stay in memory, again in the order in which they came. */
+static enum status keys_keep(struct spool *s, size_t count, struct error *err)
+{
+	SORT_BY(s->keys, count, UP(struct key, row));
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *row = s->rows + s->keys[i].row;
+
+		s->keys[i].row = (uint32_t)s->write.len;
+		if (s->keys[i].end_ns >= KEY_OPEN)
+			s->open[s->keys[i].end_ns - KEY_OPEN] = (uint32_t)i;
+		buf_put(&s->write, row, get_u32(row));
+	}
+	TRY(buf_status(&s->write, err));
+	if (s->write.len)
+		memcpy(s->rows, s->write.data, s->write.len);
+	s->rows_len = s->write.len;
+	s->count = s->stay_count = count;
+	buf_clear(&s->write);
+	return ST_OK;
+}
+
+/* Open events stay, and what begins with one: if they end together, the first to come is first. */
+static bool key_stays(const struct spool *s, const struct key *key, size_t kept)
+{
+	return key->end_ns >= KEY_OPEN ||
+	       (kept && kept < s->count / 2 && s->keys[kept - 1].begin_ns == key->begin_ns);
+}
+
+/* A run for each group that is in memory; then memory is empty but for what stays. */
 static enum status spool_flush(struct spool *s, struct error *err)
 {
+	size_t kept = 0;
+
 	if (!s->scratch)
 		TRY(scratch_open(&s->scratch, s->folder, err));
 	TRY(keys_sort(s, err));
 	for (size_t i = 0; i < s->count;) {
 		const uint32_t group = s->keys[i].group;
 		struct run run = { scratch_size(s->scratch), 0, group };
-		uint64_t last_ns = 0;
 
 		for (; i < s->count && s->keys[i].group == group; i++) {
-			const uint8_t *row = s->rows + s->keys[i].row;
+			const struct key *key = &s->keys[i];
+			const uint8_t *row = s->rows + key->row;
 
-			buf_put_varint(&s->write, s->keys[i].begin_ns - last_ns);
-			buf_put(&s->write, row, ROW_HEAD + get_u32(row));
-			last_ns = s->keys[i].begin_ns;
+			if (key_stays(s, key, kept)) {
+				s->keys[kept++] = *key;
+				continue;
+			}
+			buf_put_u64(&s->write, key->begin_ns);
+			buf_put_u64(&s->write, key->end_ns);
+			buf_put(&s->write, row, get_u32(row));
 			if (s->write.len >= WRITE_BYTES)
 				TRY(write_flush(s, err));
 		}
 		TRY(run_end(s, &run, err));
 		TRY(vec_reserve(&s->list, &s->run_cap, s->run_count + 1, err));
-		s->list[s->run_count++] = run;
+		s->list[s->run_count] = run;
+		s->run_count += run.size != 0; /* 0: all of them stay */
 	}
-	s->count = s->rows_len = 0;
-	return ST_OK;
+	return keys_keep(s, kept, err);
 }
 
 /* ---- events in ---- */
@@ -227,11 +286,13 @@ static enum status memory_reserve(struct spool *s, size_t row, struct error *err
 	size_t key_cap = grown(s->key_cap, 2 * (s->count + 1));
 	struct key *keys;
 
-	if (s->count && (rows_cap + key_cap * KEY_BYTES > s->budget_bytes - SLACK_BYTES ||
-			 s->rows_len + row > UINT32_MAX)) {
+	/* A flush that leaves most where it is would come again at once. */
+	if (s->count > 2 * s->stay_count &&
+	    (rows_cap + key_cap * KEY_BYTES > s->budget_bytes - SLACK_BYTES ||
+	     s->rows_len + row > UINT32_MAX)) {
 		TRY(spool_flush(s, err));
-		rows_cap = grown(s->rows_cap, row);
-		key_cap = s->key_cap;
+		rows_cap = grown(s->rows_cap, s->rows_len + row);
+		key_cap = grown(s->key_cap, 2 * (s->count + 1));
 	}
 	uint8_t *rows = realloc(s->rows, rows_cap);
 	if (!rows)
@@ -247,22 +308,70 @@ static enum status memory_reserve(struct spool *s, size_t row, struct error *err
 	return ST_OK;
 }
 
+static inline enum status put(struct spool *s, uint32_t group, const struct event *e,
+			      uint64_t end_ns, struct error *err)
+{
+	uint32_t words = event_words(s, e);
+	size_t row = row_most(words);
+
+	if (row > s->rows_cap - s->rows_len || 2 * (s->count + 1) > s->key_cap)
+		TRY(memory_reserve(s, row, err));
+	s->keys[s->count++] = (struct key){ e->begin_ns, end_ns, group, (uint32_t)s->rows_len };
+	s->rows_len += row_encode(e, words, s->rows + s->rows_len);
+	if (words > s->most_words)
+		s->most_words = words;
+	s->totals.events++;
+	return ST_OK;
+}
+
 enum status spool_put(struct spool *s, uint32_t group, const struct event *events, size_t count,
 		      struct error *err)
 {
-	for (const struct event *e = events; e < events + count; e++) {
-		uint32_t words = event_words(s, e);
-		size_t row = row_most(words);
+	for (const struct event *e = events; e < events + count; e++)
+		TRY(put(s, group, e, e->end_ns, err));
+	return ST_OK;
+}
 
-		if (row > s->rows_cap - s->rows_len || 2 * (s->count + 1) > s->key_cap)
-			TRY(memory_reserve(s, row, err));
-		s->keys[s->count++] =
-			(struct key){ e->begin_ns, e->end_ns, group, (uint32_t)s->rows_len };
-		s->rows_len += row_encode(e, words, s->rows + s->rows_len);
-		if (words > s->most_words)
-			s->most_words = words;
+enum status spool_begin(struct spool *s, const struct event *e, uint32_t *place, struct error *err)
+{
+	if (!s->open_free) {
+		TRY(vec_reserve(&s->open, &s->open_cap, s->open_count + 1, err));
+		s->open_free = (uint32_t)++s->open_count;
+		s->open[s->open_free - 1] = 0;
 	}
-	s->totals.events += count;
+	*place = s->open_free - 1;
+	TRY(put(s, 0, e, KEY_OPEN | *place, err));
+	s->open_free = s->open[*place];
+	s->open[*place] = (uint32_t)s->count - 1;
+	return ST_OK;
+}
+
+static struct key *open_close(struct spool *s, uint32_t place)
+{
+	struct key *key = &s->keys[s->open[place]];
+
+	s->open[place] = s->open_free;
+	s->open_free = place + 1;
+	return key;
+}
+
+void spool_finish(struct spool *s, uint32_t place, uint64_t end_ns)
+{
+	open_close(s, place)->end_ns = end_ns;
+}
+
+enum status spool_take_back(struct spool *s, uint32_t place, struct event *e, struct error *err)
+{
+	struct key *key = open_close(s, place);
+	struct bytes in = bytes_init(s->rows + key->row, s->rows_len - key->row);
+
+	TRY(vec_reserve(&s->taken, &s->taken_cap, row_words(in.at), err));
+	row_decode(&in, e, s->taken);
+	e->begin_ns = e->end_ns = key->begin_ns;
+	key->group = HOLE;
+	key->end_ns = key->begin_ns;
+	s->hole_count++;
+	s->totals.events--;
 	return ST_OK;
 }
 
@@ -272,7 +381,6 @@ enum status spool_put(struct spool *s, uint32_t group, const struct event *event
 static enum status runs_join(struct spool *s, size_t first, size_t count, struct error *err)
 {
 	struct run *at = &s->list[first], joined = *at;
-	uint64_t last_ns = 0;
 	enum status status;
 
 	joined.at = scratch_size(s->scratch);
@@ -286,9 +394,10 @@ static enum status runs_join(struct spool *s, size_t first, size_t count, struct
 
 			if (!row)
 				break;
-			s->write.len += put_varint(row, e->begin_ns - last_ns);
+			put_u64(row, e->begin_ns);
+			put_u64(row + 8, e->end_ns);
+			s->write.len += ROW_TIMES;
 			s->write.len += row_encode(e, words, s->write.data + s->write.len);
-			last_ns = e->begin_ns;
 			if (s->write.len >= WRITE_BYTES)
 				TRY(write_flush(s, err));
 		}
@@ -351,11 +460,8 @@ static void memory_next(struct spool *s, uint32_t *group)
 	for (; s->at < s->count && s->keys[s->at].group == *group; s->at++) {
 		const struct key *key = &s->keys[s->at];
 		struct bytes in = bytes_init(s->rows + key->row, s->rows_len - key->row);
-		struct event e;
-		uint32_t words;
 
-		row_decode(&in, key->begin_ns, &e, &words);
-		if (!run_batch_add(&s->batch, &e, words, &in))
+		if (!run_batch_add(&s->batch, key->begin_ns, key->end_ns, &in))
 			break;
 	}
 }

@@ -10,7 +10,7 @@
  *
  * A spool that stays within its budget writes nothing to disk.  It uses half of budget->opening,
  * but at least SPOOL_LEAST, while events go in, a smaller share while they come out, and 40 bytes
- * for each group of each run.  Runs hold rows (runs.h) of about 30 bytes, not the log's column
+ * for each group of each run.  Runs hold rows (runs.h) of about 40 bytes, not the log's column
  * blocks: a block has one layout, so a merge of runs would need memory for a cursor for each layout
  * of each run.
  */
@@ -29,8 +29,17 @@ enum status spool_open(struct spool **out, const struct trace *trace, const stru
 enum status spool_put(struct spool *s, uint32_t group, const struct event *events, size_t count,
 		      struct error *err);
 
-/* Call this after the last put.  The order is group ascending, then that of event.h; a batch has
- * one group. */
+/*
+ * The same, in group 0, for an event whose end is not known yet: *place stands for it until one of
+ * the next two.  What was begun in order of time is sorted already, unlike in the order of ends.
+ */
+enum status spool_begin(struct spool *s, const struct event *e, uint32_t *place, struct error *err);
+void spool_finish(struct spool *s, uint32_t place, uint64_t end_ns);
+/* The event is no longer in the spool; *e borrows its argument values until the next call. */
+enum status spool_take_back(struct spool *s, uint32_t place, struct event *e, struct error *err);
+
+/* Call this after the last put, when nothing is open.  The order is group ascending, then that of
+ * event.h; a batch has one group. */
 enum status spool_next(struct spool *s, uint32_t *group, struct batch *out, struct error *err);
 void spool_close(struct spool *s); /* accepts NULL */
 

@@ -212,6 +212,50 @@ void test_spool_groups(void)
 	CHECK(spool_round(50000, 1000000, 300, 1).runs > 300);
 }
 
+/*
+ * Events that are begun before their end is known come out as if they had been put then, however
+ * often the rest went to disk meanwhile; some never end, and some are taken back.
+ */
+void test_spool_open(void)
+{
+	enum { OPEN = 200, EVERY = 997 };
+	struct budget budget = { .opening = 1, .scratch = "/tmp" };
+	uint32_t places[OPEN], late[100], odd = 0, late_count = 0;
+	struct event back;
+	struct error err = { 0 };
+	struct spool *s;
+	struct model m;
+	size_t i, bad = 0;
+
+	model_init(&m, 60000, 20000, 1); /* three at each time: many end together */
+	CHECK_OK(spool_open(&s, m.trace, &budget, &err), &err);
+	for (i = 0; i < m.count; i++) {
+		uint32_t *place = i % EVERY ? &places[i % OPEN] : &late[late_count++];
+
+		if (i >= OPEN && (i - OPEN) % EVERY)
+			spool_finish(s, places[i % OPEN], m.events[i - OPEN].end_ns);
+		CHECK_OK(spool_begin(s, &m.events[i], place, &err), &err);
+		if (i % 300 == 10)
+			CHECK_OK(spool_begin(s, &m.events[i / 2], &odd, &err), &err);
+		if (i % 300 != 250)
+			continue;
+		CHECK_OK(spool_take_back(s, odd, &back, &err), &err);
+		back.end_ns = m.events[(i - 240) / 2].end_ns;
+		bad += !event_same(&back, &m.events[(i - 240) / 2]);
+	}
+	CHECK_U64(bad, 0);
+	for (i = m.count - OPEN; i < m.count; i++)
+		if (i % EVERY)
+			spool_finish(s, places[i % OPEN], m.events[i].end_ns);
+	for (i = 0; i < late_count; i++)
+		spool_finish(s, late[i], m.events[i * EVERY].end_ns);
+	CHECK(spool_totals(s).runs > 5);
+	CHECK_U64(spool_totals(s).events, m.count);
+	model_check(&m, s);
+	spool_close(s);
+	model_release(&m);
+}
+
 /* What is in order already takes a shorter way. */
 void test_spool_sorted(void)
 {
