@@ -4,12 +4,12 @@
  * gives the distance of each from then on.  At the end all times move to the epoch by the first
  * snapshot that knows it, because one that was set again in between would tear ranges apart.
  */
-#include "convert/source/perfetto/internal.h"
+#include "convert/source/perfetto/event_fast.h"
 #include "schemas/base/vec.h"
 
 enum {
 	REALTIME = 1,
-	BOOTTIME = 6,
+	BOOTTIME = PFTRACE_BOOTTIME,
 	LOCAL_FIRST = 64, /* clocks of a sequence */
 	LOCAL_END = LOCAL_FIRST + PFTRACE_LOCAL_CLOCKS,
 	READINGS_MOST = 1 << 14,
@@ -174,4 +174,13 @@ bool pftrace_time(struct pftrace_reader *r, struct pftrace_sequence *q,
 	if (local->is_incremental)
 		local->trace_ns = *out;
 	return true;
+}
+
+bool pftrace_time_slowly(struct pftrace_reader *r, struct pftrace_sequence *q, uint64_t time,
+			 int64_t *out)
+{
+	struct pftrace_packet p = { .has = 1u << PFTRACE_TIME };
+
+	p.numbers[PFTRACE_TIME] = time;
+	return pftrace_time(r, q, &p, out);
 }

@@ -268,7 +268,7 @@ static enum status make_event(struct pftrace_reader *r, struct pftrace_sequence 
 	if (d->type == TYPE_BEGIN && (!d->name_iid || d->name) &&
 	    (!d->category_iid || d->category) && !d->gpu_correlation && !d->pair &&
 	    !d->name_text.at && !d->category_text.at && !d->legacy.at)
-		pftrace_learn(r, q, d->track, d->name_iid, d->category_iid, e);
+		pftrace_learn(r, q, t, d->name_iid, d->category_iid, e);
 	return pftrace_flows(r, e, d->gpu_correlation, d->begin_ns, err);
 }
 
@@ -306,7 +306,7 @@ static uint32_t pair_of(const struct pftrace_reader *r, const struct pftrace_tra
 	return PAIR_NESTS | (uint32_t)(t - r->tracks);
 }
 
-static void close_open(struct pftrace_reader *r, struct pftrace_track *t)
+static struct pftrace_open *close_open(struct pftrace_reader *r, struct pftrace_track *t)
 {
 	uint32_t place = t->open;
 	struct pftrace_open *o = &r->opens[place - 1];
@@ -314,18 +314,33 @@ static void close_open(struct pftrace_reader *r, struct pftrace_track *t)
 	t->open = o->below;
 	o->below = r->unused_open;
 	r->unused_open = place;
+	return o; /* it stays there until another slice begins */
+}
+
+/* The same for an event that is to be put in another way. */
+static enum status take_back(struct pftrace_reader *r, struct pftrace_track *t, struct event *e,
+			     int64_t *begin_ns, struct error *err)
+{
+	const struct pftrace_open *o = close_open(r, t);
+
+	*begin_ns = o->begin_ns;
+	if (o->place != NO_ID)
+		return spool_take_back(r->to.spool, o->place, e, err);
+	*e = (struct event){ .kind = KIND_RANGE }; /* it will be lost */
+	return ST_OK;
 }
 
 /* From here on the begins and ends of a track are matched in order of time. */
 static enum status become_unordered(struct pftrace_reader *r, struct pftrace_track *t,
 				    struct error *err)
 {
+	struct event e;
+	int64_t begin_ns;
+
 	t->is_unordered = true;
 	while (t->open) {
-		struct pftrace_open *o = &r->opens[t->open - 1];
-
-		TRY(put_pair(r, &o->event, o->begin_ns, true, pair_of(r, t), err));
-		close_open(r, t);
+		TRY(take_back(r, t, &e, &begin_ns, err));
+		TRY(put_pair(r, &e, begin_ns, true, pair_of(r, t), err));
 	}
 	return ST_OK;
 }
@@ -334,7 +349,7 @@ enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, str
 			  uint32_t pair, const struct pftrace_template *like, int64_t at_ns,
 			  struct error *err)
 {
-	size_t words = e->args ? trace_get_schema(r->to.trace, e->schema)->arg_count : 0;
+	bool launches = like ? pftrace_template_launches(like) : import_launches(&r->to, e);
 	struct pftrace_open *o;
 	uint32_t place;
 
@@ -353,18 +368,29 @@ enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, str
 	}
 	place = r->unused_open;
 	o = &r->opens[place - 1];
-	TRY(vec_reserve(&o->words, &o->word_cap, words, err));
-	if (words)
-		memcpy(o->words, e->args, words * sizeof(*o->words));
+	if (!like)
+		TRY(import_desc(&r->to, e, err));
 	r->unused_open = o->below;
-	o->event = *e;
-	o->event.args = words ? o->words : NULL;
-	o->is_like = like != NULL;
-	o->launches = like && pftrace_template_launches(like);
+	o->launcher = launches ? e->track : 0;
 	o->begin_ns = at_ns;
+	o->place = NO_ID;
+	if (at_ns <= IMPORT_TIME_MOST && at_ns >= -IMPORT_TIME_MOST) {
+		e->begin_ns = (uint64_t)(at_ns + SPOOL_BIAS);
+		TRY(spool_begin(r->to.spool, e, &o->place, err));
+	}
 	o->below = t->open;
 	t->open = place;
 	return ST_OK;
+}
+
+static enum status finish_open(struct pftrace_reader *r, struct pftrace_track *t, int64_t at_ns,
+			       struct error *err)
+{
+	const struct pftrace_open *o = close_open(r, t);
+
+	if (o->place == NO_ID)
+		return pftrace_lose(r, LOSS_NO_TIME);
+	return import_finish(&r->to, o->place, o->begin_ns, at_ns, o->launcher, err);
 }
 
 static enum status take_end(struct pftrace_reader *r, struct pftrace_sequence *q,
@@ -382,23 +408,24 @@ static enum status take_end(struct pftrace_reader *r, struct pftrace_sequence *q
 	if (d->pair || t->is_unordered)
 		return put_pair(r, &end, d->begin_ns, false, d->pair ? d->pair : pair_of(r, t),
 				err);
-	if (end.schema)
-		TRY(chrome_pair_args(r->to.trace, &o->event, &end, err));
-	close_open(r, t); /* it stays there until another slice begins */
-	if (!o->is_like || end.schema)
-		return pftrace_put(r, &o->event, o->begin_ns, d->begin_ns, err);
-	if (!import_times(&r->to, &o->event, o->begin_ns, d->begin_ns - o->begin_ns))
-		return pftrace_lose(r, LOSS_NO_TIME);
-	return import_put_again(&r->to, &o->event, o->launches, err);
+	if (end.schema) {
+		struct event e;
+		int64_t begin_ns;
+
+		TRY(take_back(r, t, &e, &begin_ns, err));
+		TRY(chrome_pair_args(r->to.trace, &e, &end, err));
+		return pftrace_put(r, &e, begin_ns, d->begin_ns, err);
+	}
+	return finish_open(r, t, d->begin_ns, err);
 }
 
 enum status pftrace_end(struct pftrace_reader *r, struct pftrace_sequence *q,
 			struct pftrace_track *t, int64_t at_ns, struct error *err)
 {
-	struct draft d = { .type = TYPE_END, .begin_ns = at_ns };
-
+	if (t->open && r->opens[t->open - 1].begin_ns <= at_ns && !t->is_unordered)
+		return finish_open(r, t, at_ns, err);
 	r->annotation_count = 0;
-	return take_end(r, q, t, &d, err);
+	return take_end(r, q, t, &(struct draft){ .type = TYPE_END, .begin_ns = at_ns }, err);
 }
 
 /* ---- counters ---- */
@@ -493,13 +520,13 @@ enum status pftrace_end_events(struct pftrace_reader *r, struct error *err)
 		struct pftrace_track *t = &r->tracks[i];
 
 		while (t->open) {
-			struct pftrace_open *o = &r->opens[t->open - 1];
+			struct event e;
+			int64_t begin_ns;
 
-			o->event.flags |= EVENT_NEVER_ENDED;
-			TRY(pftrace_put(r, &o->event, o->begin_ns,
-					r->to.last_ns > o->begin_ns ? r->to.last_ns : o->begin_ns,
-					err));
-			close_open(r, t);
+			TRY(take_back(r, t, &e, &begin_ns, err));
+			e.flags |= EVENT_NEVER_ENDED;
+			TRY(pftrace_put(r, &e, begin_ns,
+					r->to.last_ns > begin_ns ? r->to.last_ns : begin_ns, err));
 		}
 	}
 	return r->pairs ? chrome_pairs_match(&r->to, r->pairs, err) : ST_OK;

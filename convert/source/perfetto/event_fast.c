@@ -2,7 +2,8 @@
 /*
  * Packets that equal an earlier one except for numbers.  A begin that becomes an event is kept as a
  * template: the bytes of its annotations, and where their numbers went.  The next begin of the same
- * name, track and bytes becomes that event with its own numbers, without lookups.
+ * name and bytes becomes that event with its own numbers, without lookups.  Templates are found by
+ * a hash of all that has to be the same.
  */
 #include "convert/source/perfetto/event_fast.h"
 
@@ -10,7 +11,14 @@
 
 #include <stdlib.h>
 
-enum { TEMPLATES = 1024 /* a power of two */, PROBES = 4, PARTS_MOST = 24, BYTES_MOST = 640 };
+enum {
+	TEMPLATES = 1 << 14, /* a power of two, as is the next */
+	PLACED = 1 << 13,
+	PROBES = 4,
+	PARTS_MOST = 24,
+	BYTES_MOST = 640,
+	PARTS_BYTES_MOST = 3 << 20, /* of all templates */
+};
 enum { STATE_NEEDED = 2, TYPE_BEGIN = 1, TYPE_END = 2 };
 
 struct part {         /* of a template: an annotation */
@@ -21,12 +29,21 @@ struct part {         /* of a template: an annotation */
 	uint64_t value; /* of KINETO_KEPT: it has to be the same */
 };
 struct pftrace_template {
-	uint64_t track, name, category, sequence, generation; /* generation 0: unused */
+	/* generation 0: unused; track 0: of any thread */
+	uint64_t name, category, sequence, generation, track;
 	struct event event;
+	uint32_t id; /* no other template has it, had it or gets it */
+	uint16_t part_count, word_count;
 	bool launches;
-	unsigned part_count, word_count;
-	struct part parts[PARTS_MOST];
-	uint8_t bytes[BYTES_MOST];
+	struct part *parts; /* part_count, and behind them their bytes */
+};
+struct pftrace_templates {
+	struct pftrace_template rows[TEMPLATES];
+	/* The template's id << 32 | track of what was made by templates of any thread: the
+	 * descriptor is there. */
+	uint64_t placed[PLACED];
+	size_t parts_bytes;
+	uint32_t learned;
 };
 struct begin { /* or an end: what its packet says */
 	uint64_t time, sequence, type, track, name, category;
@@ -44,7 +61,7 @@ static inline const uint8_t *part_of(const uint8_t *p, const uint8_t *end, struc
 	p = pb_varint(p, &len);
 	if (!p || p > end || len > (uint64_t)(end - p))
 		return NULL;
-	*out = bytes_init(p, (size_t)len);
+	*out = (struct bytes){ .at = p, .end = p + len };
 	return p + len;
 }
 
@@ -93,9 +110,9 @@ static bool event_of(struct pftrace_reader *r, struct bytes event, struct begin 
 }
 
 /* False: it has more than a time, a sequence and an event, or something is odd. */
-static bool packet_of(struct pftrace_reader *r, struct bytes packet, struct begin *b)
+static inline bool packet_of(struct pftrace_reader *r, const struct bytes *packet, struct begin *b)
 {
-	const uint8_t *p = packet.at, *end = packet.end;
+	const uint8_t *p = packet->at, *end = packet->end;
 	struct bytes event = { .at = NULL };
 	uint64_t flags = 0;
 
@@ -120,24 +137,96 @@ static bool packet_of(struct pftrace_reader *r, struct bytes packet, struct begi
 	return p == end && event.at && !(flags & ~(uint64_t)STATE_NEEDED) && event_of(r, event, b);
 }
 
+bool pftrace_is_event_alone(const struct bytes *packet)
+{
+	enum { NUMBER = 1, MESSAGE };
+	static const uint8_t keys[256] = { [8 << 3] = NUMBER,
+					   [10 << 3] = NUMBER,
+					   [13 << 3] = NUMBER,
+					   [11 << 3 | PB_BYTES] = MESSAGE };
+	const uint8_t *p = packet->at, *end = packet->end;
+	uint64_t last, len;
+
+	while (p < end) {
+		uint8_t key = keys[*p++];
+
+		if (key == NUMBER && *p < 0x80) {
+			p++;
+		} else if (key == NUMBER) {
+			last = ~get_u64(p) & UINT64_C(0x8080808080808080);
+			if (!last)
+				return false;
+			p += (unsigned)__builtin_ctzll(last) / 8 + 1;
+		} else {
+			if (!key || !(p = pb_varint(p, &len)) || p > end ||
+			    len > (uint64_t)(end - p))
+				return false;
+			p += len;
+		}
+	}
+	return true;
+}
+
 /* ---- templates -------------------------------------------------------------------------- */
 
-static struct pftrace_template *place_of(struct pftrace_reader *r, uint64_t track, uint64_t name,
-					 unsigned probe)
+/* The first `len` bytes of a word are the same. */
+static inline uint64_t first_bytes(uint64_t word, size_t len)
 {
-	uint64_t hash = (track ^ name << 20) * UINT64_C(0x9e3779b97f4a7c15);
+	return word << (64 - 8 * len);
+}
 
-	return &r->templates[((hash >> 32) + probe) % TEMPLATES];
+/* Of texts with PB_PADDING bytes behind them. */
+static inline bool bytes_same(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	return len && len <= 8 ? !first_bytes(get_u64(a) ^ get_u64(b), len) : !memcmp(a, b, len);
+}
+
+/* Of what has to be the same in an annotation that begins with its key.  Texts of our own files
+ * may be of what is not used. */
+static inline uint64_t hash_annotation(uint64_t hash, struct bytes a, bool is_own)
+{
+	const uint8_t *p = a.at;
+	size_t len = bytes_left(&a);
+	uint64_t key = 0;
+
+	if (len && *p == (1 << 3 | PB_VARINT))
+		p = pb_varint(p + 1, &key);
+	else if (len > 1 && *p == (10 << 3 | PB_BYTES) && p[1] < 0x80)
+		p += 2 + p[1];
+	if (p && p > a.at && p < a.end &&
+	    (is_own || *p == 3 << 3 || *p == 4 << 3 || *p == (5 << 3 | PB_FIXED64) || *p == 7 << 3))
+		len = (size_t)(p - a.at) + 1;
+	if (len && len <= 8)
+		return (hash ^ first_bytes(get_u64(a.at), len)) * HASH_A;
+	return hash_word(hash, hash_text((const char *)a.at, len));
+}
+
+/* What lies on a thread is the same on each; `track` is 0 for it. */
+static inline __attribute__((always_inline)) uint64_t
+hash_of(const struct pftrace_reader *r, uint64_t sequence, uint64_t track, uint64_t name,
+	uint64_t category, const struct bytes *annotations, unsigned count)
+{
+	uint64_t hash = (sequence << 48 ^ category << 32 ^ track ^ name) * HASH_A;
+
+	for (unsigned i = 0; i < count; i++)
+		hash = hash_annotation(hash ^ hash >> 32, annotations[i], r->is_own);
+	return (hash ^ hash >> 32) * HASH_A >> 32;
+}
+
+static inline uint64_t track_of(const struct pftrace_track *t)
+{
+	return t->made_id && t->made.type == TRACK_THREAD ? 0 : t->uuid;
 }
 
 /* Fills the numbers in; false: it is not like this one. */
-static bool is_like(const struct pftrace_template *t, const struct begin *b,
-		    const struct pftrace_sequence *q, struct event *e, uint64_t *words)
+static inline bool is_like(const struct pftrace_template *t, const struct begin *b,
+			   const struct pftrace_sequence *q, uint64_t track, struct event *e,
+			   uint64_t *words)
 {
-	const uint8_t *bytes = t->bytes;
+	const uint8_t *bytes = t->parts ? (const uint8_t *)(t->parts + t->part_count) : NULL;
 
-	if (t->track != b->track || t->name != b->name || t->category != b->category ||
-	    t->sequence != q->id || t->generation != q->generation ||
+	if (t->name != b->name || t->category != b->category || t->sequence != q->id ||
+	    t->generation != q->generation || t->track != track ||
 	    t->part_count != b->annotation_count)
 		return false;
 	*e = t->event;
@@ -147,7 +236,7 @@ static bool is_like(const struct pftrace_template *t, const struct begin *b,
 		size_t len = bytes_left(a);
 		uint64_t v = 0;
 
-		if (len < part->len || memcmp(a->at, bytes, part->len) != 0)
+		if (len < part->len || !bytes_same(a->at, bytes, part->len))
 			return false;
 		if (part->use == PFTRACE_UNUSED)
 			continue;
@@ -213,54 +302,89 @@ static size_t number_begins(struct bytes annotation, struct part *part)
 		       : 0;
 }
 
-void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q, uint64_t track,
-		   uint64_t name, uint64_t category, const struct event *e)
+static void forget(struct pftrace_templates *x, struct pftrace_template *t)
 {
-	struct pftrace_template *t = place_of(r, track, name, r->learned++ % PROBES);
-	const struct arg_schema *schema = trace_get_schema(r->to.trace, e->schema);
-	size_t at = 0;
+	for (unsigned i = 0; t->parts && i < t->part_count; i++)
+		x->parts_bytes -= sizeof(*t->parts) + t->parts[i].len;
+	free(t->parts);
+	*t = (struct pftrace_template){ .generation = 0 };
+}
 
-	t->generation = 0;
-	t->word_count = e->args ? schema->arg_count : 0;
-	t->part_count = r->annotation_count;
-	if (r->annotation_count > PARTS_MOST || t->word_count > PARTS_MOST)
-		return;
-	for (unsigned i = 0, words = 0; i < r->annotation_count; i++) {
-		const struct bytes *bytes = &r->annotations[i];
-		struct part *part = &t->parts[i];
+/* False: an event of the same bytes would not be the same. */
+static bool learn_parts(const struct pftrace_reader *r, const struct event *e,
+			struct pftrace_template *t, struct part *parts, uint8_t *bytes, size_t *len)
+{
+	*len = 0;
+	for (unsigned i = 0, words = 0; i < t->part_count; i++) {
+		const struct bytes *annotation = &r->annotations[i];
+		struct part *part = &parts[i];
 		uint8_t use = r->uses[i];
 
 		*part = (struct part){ .use = use < PFTRACE_MEMBER
 						      ? use
 						      : r->args.uses[use - PFTRACE_MEMBER] };
-		part->len = (uint16_t)number_begins(*bytes, part);
+		part->len = (uint16_t)number_begins(*annotation, part);
 		if (!part->len && part->use == KINETO_KEPT) {
 			part->use = PFTRACE_WHOLE;
-			part->len = (uint16_t)bytes_left(bytes);
+			part->len = (uint16_t)bytes_left(annotation);
 		}
 		if (!part->len || part->use == PFTRACE_ODD || part->use == KINETO_MINUS_BYTES ||
-		    bytes_left(bytes) > BYTES_MOST - at)
-			return;
+		    bytes_left(annotation) > BYTES_MOST - *len)
+			return false;
 		if (part->use == KINETO_WORD) {
 			part->word = (uint8_t)words;
 			if (words >= t->word_count || e->args[words++] != part->value)
-				return;
+				return false;
 		}
-		memcpy(t->bytes + at, bytes->at, part->len);
-		at += part->len;
+		memcpy(bytes + *len, annotation->at, part->len);
+		*len += part->len;
 	}
-	t->track = track;
-	t->name = name;
-	t->category = category;
-	t->sequence = q->id;
-	t->event = *e;
-	t->launches = import_launches(&r->to, e);
-	t->generation = trace_desc(r->to.trace,
-				   &(struct event_desc){ e->track, e->name, e->schema, e->kind,
-							 e->subkind },
-				   NULL)
-				? q->generation
-				: 0;
+	return true;
+}
+
+void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q,
+		   const struct pftrace_track *track, uint64_t name, uint64_t category,
+		   const struct event *e)
+{
+	const struct arg_schema *schema = trace_get_schema(r->to.trace, e->schema);
+	struct pftrace_templates *x = r->templates;
+	struct pftrace_template *t, made = {
+		.name = name,
+		.category = category,
+		.sequence = q->id,
+		.track = track_of(track),
+		.event = *e,
+		.id = ++x->learned,
+		.word_count = (uint16_t)(e->args ? schema->arg_count : 0),
+		.part_count = (uint16_t)r->annotation_count,
+		.launches = import_launches(&r->to, e),
+		.generation = q->generation,
+	};
+	struct part parts[PARTS_MOST];
+	uint8_t bytes[BYTES_MOST];
+	size_t len;
+	uint64_t hash;
+
+	if (plain_ways || r->annotation_count > PARTS_MOST || made.word_count > PARTS_MOST ||
+	    !learn_parts(r, e, &made, parts, bytes, &len))
+		return;
+	hash = hash_of(r, q->id, made.track, name, category, r->annotations, made.part_count);
+	t = &x->rows[(hash + made.id % PROBES) % TEMPLATES];
+	for (unsigned i = 0; i < PROBES && t->generation; i++)
+		t = &x->rows[(hash + i) % TEMPLATES];
+	forget(x, t);
+	if (made.part_count) {
+		size_t size = made.part_count * sizeof(*parts);
+
+		made.parts =
+			x->parts_bytes < PARTS_BYTES_MOST ? malloc(size + len + PB_PADDING) : NULL;
+		if (!made.parts)
+			return;
+		memcpy(made.parts, parts, size);
+		memcpy((uint8_t *)made.parts + size, bytes, len);
+		x->parts_bytes += size + len;
+	}
+	*t = made;
 }
 
 bool pftrace_template_launches(const struct pftrace_template *t)
@@ -270,61 +394,88 @@ bool pftrace_template_launches(const struct pftrace_template *t)
 
 bool pftrace_templates_new(struct pftrace_reader *r)
 {
-	r->templates = calloc(TEMPLATES, sizeof(*r->templates));
+	r->templates = calloc(1, sizeof(*r->templates));
 	return r->templates != NULL;
+}
+
+void pftrace_templates_free(struct pftrace_reader *r)
+{
+	for (unsigned i = 0; r->templates && r->templates->learned && i < TEMPLATES; i++)
+		free(r->templates->rows[i].parts);
+	free(r->templates);
+}
+
+/* The template that a begin is like, whose event is filled in; NULL: none. */
+static inline enum status find_like(struct pftrace_reader *r, const struct begin *b,
+				    const struct pftrace_sequence *q, const struct pftrace_track *t,
+				    struct event *e, uint64_t *words,
+				    const struct pftrace_template **like, struct error *err)
+{
+	uint64_t track = track_of(t), *placed, key;
+	uint64_t hash =
+		hash_of(r, q->id, track, b->name, b->category, b->annotations, b->annotation_count);
+
+	for (unsigned i = 0; i < PROBES && !*like; i++) {
+		const struct pftrace_template *x = &r->templates->rows[(hash + i) % TEMPLATES];
+
+		*like = is_like(x, b, q, track, e, words) ? x : NULL;
+	}
+	if (!*like || track)
+		return ST_OK;
+	e->track = t->made_id;
+	key = (uint64_t)(*like)->id << 32 | e->track;
+	placed = &r->templates->placed[key * HASH_A >> 32 & (PLACED - 1)];
+	if (*placed == key)
+		return ST_OK;
+	*placed = key;
+	return import_desc(&r->to, e, err);
 }
 
 /* ---- the whole -------------------------------------------------------------------------- */
 
-enum status pftrace_take_like(struct pftrace_reader *r, struct bytes packet, bool *is_taken,
+enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *packet,
 			      struct error *err)
 {
 	struct begin b; /* its list is not worth to be cleared */
 	const struct pftrace_template *like = NULL;
 	uint64_t words[PARTS_MOST];
-	struct pftrace_packet p;
 	struct pftrace_sequence *q;
 	struct pftrace_track *t;
 	struct event e;
 	int64_t at_ns;
 
-	*is_taken = false;
 	b.time = b.sequence = b.type = b.track = b.name = b.category = b.annotation_count = 0;
-	if (plain_ways || !packet_of(r, packet, &b) || r->last_sequence >= r->sequence_count)
-		return ST_OK;
-	q = &r->sequences[r->last_sequence];
-	if (q->id != b.sequence) {
+	if (!packet_of(r, packet, &b))
+		return pftrace_take_any(r, packet, err);
+	q = pftrace_near_sequence(r, b.sequence);
+	if (!q) {
 		const uint64_t *known = map_find(&r->sequence_ids, b.sequence);
 
 		if (!known)
-			return ST_OK;
-		r->last_sequence = *known;
+			return pftrace_take_any(r, packet, err);
+		r->near_sequences[b.sequence % PFTRACE_NEAR] = (uint32_t)*known;
 		q = &r->sequences[*known];
 	}
 	b.track = b.track ? b.track : q->track;
 	if (!q->has_state || !b.track || (b.type != TYPE_BEGIN && b.type != TYPE_END))
-		return ST_OK;
+		return pftrace_take_any(r, packet, err);
 	TRY(pftrace_track_find(r, b.track, &t, err));
 	if (!t->is_derived || !r->is_own) {
 		if (b.type == TYPE_END && (b.annotation_count || r->ref_count))
-			return ST_OK;
-		for (unsigned i = 0; b.type == TYPE_BEGIN && !like; i++) {
-			if (i == PROBES)
-				return ST_OK;
-			like = place_of(r, b.track, b.name, i);
-			like = is_like(like, &b, q, &e, words) ? like : NULL;
+			return pftrace_take_any(r, packet, err);
+		if (b.type == TYPE_BEGIN) {
+			TRY(find_like(r, &b, q, t, &e, words, &like, err));
+			if (!like)
+				return pftrace_take_any(r, packet, err);
 		}
 	}
-	*is_taken = true;
-	p.has = 1u << PFTRACE_TIME;
-	p.numbers[PFTRACE_TIME] = b.time;
-	p.numbers[PFTRACE_CLOCK] = p.numbers[PFTRACE_MACHINE] = 0;
-	if (!pftrace_time(r, q, &p, &at_ns))
+	if (!pftrace_time_of(r, q, b.time, &at_ns))
 		return pftrace_lose(r, LOSS_NO_TIME);
 	if (t->is_derived && r->is_own)
 		return ST_OK;
 	if (!like)
 		return pftrace_end(r, q, t, at_ns, err);
-	TRY(pftrace_flows(r, &e, 0, at_ns, err));
+	if (r->ref_count)
+		TRY(pftrace_flows(r, &e, 0, at_ns, err));
 	return pftrace_begin(r, t, &e, 0, like, at_ns, err);
 }

@@ -17,12 +17,18 @@ enum pftrace_use {
 	PFTRACE_MEMBER = 32, /* and its place among the members that kineto_args_take() gets */
 };
 
-/* *is_taken: it was a begin or an end like one before. */
-enum status pftrace_take_like(struct pftrace_reader *r, struct bytes packet, bool *is_taken,
+/* A packet that says nothing that events of other packets need.  False: perhaps it does. */
+bool pftrace_is_event_alone(const struct bytes *packet);
+/* source.c: takes a packet of the second pass. */
+enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packet,
+			     struct error *err);
+/* The same, at once if it is a begin or an end like one before. */
+enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *packet,
 			      struct error *err);
 /* Keeps a begin at r->annotations that became *e, but for its arrows and times. */
-void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q, uint64_t track,
-		   uint64_t name, uint64_t category, const struct event *e);
+void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q,
+		   const struct pftrace_track *track, uint64_t name, uint64_t category,
+		   const struct event *e);
 /* The parts of pftrace_take_event() that it goes on with: arrows at r->refs, begin, end. */
 enum status pftrace_flows(struct pftrace_reader *r, struct event *e, uint64_t gpu_correlation,
 			  int64_t at_ns, struct error *err);
@@ -32,4 +38,27 @@ enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, str
 enum status pftrace_end(struct pftrace_reader *r, struct pftrace_sequence *q,
 			struct pftrace_track *t, int64_t at_ns, struct error *err);
 bool pftrace_templates_new(struct pftrace_reader *r); /* false: no memory */
+void pftrace_templates_free(struct pftrace_reader *r);
 bool pftrace_template_launches(const struct pftrace_template *t);
+/* clocks.c: pftrace_time() of a packet that says nothing but a time. */
+bool pftrace_time_slowly(struct pftrace_reader *r, struct pftrace_sequence *q, uint64_t time,
+			 int64_t *out);
+static inline bool pftrace_time_of(struct pftrace_reader *r, struct pftrace_sequence *q,
+				   uint64_t time, int64_t *out)
+{
+	const struct pftrace_reading *x = &r->last_reading;
+
+	*out = (int64_t)time + x->shift_ns;
+	return (time < (uint64_t)x->end_ns && (int64_t)time >= x->ns && time <= IMPORT_TIME_MOST &&
+		!x->machine && x->clock == (q->clock ? q->clock : PFTRACE_BOOTTIME) &&
+		r->is_clock_known) ||
+	       pftrace_time_slowly(r, q, time, out);
+}
+/* A sequence that was found before, or NULL: find it in the map. */
+static inline struct pftrace_sequence *pftrace_near_sequence(const struct pftrace_reader *r,
+							     uint64_t id)
+{
+	uint32_t near = r->near_sequences[id % PFTRACE_NEAR];
+
+	return near < r->sequence_count && r->sequences[near].id == id ? &r->sequences[near] : NULL;
+}

@@ -97,7 +97,7 @@ static enum status cut(const struct pftrace_frames *f, struct error *fault)
 }
 
 /* Takes a packet that is whole in what was read, as most are. */
-static bool take_whole(struct pftrace_frames *f, struct bytes *packet)
+static inline bool take_whole(struct pftrace_frames *f, struct bytes *packet)
 {
 	const uint8_t *p = f->data + f->begin, *end = f->data + f->end;
 	uint64_t len;
@@ -105,8 +105,8 @@ static bool take_whole(struct pftrace_frames *f, struct bytes *packet)
 	if (end - p < HEAD_MOST || *p != (TRACE_PACKET << 3 | PB_BYTES) ||
 	    !(p = pb_varint(p + 1, &len)) || len > (uint64_t)(end - p) || len > PACKET_MOST)
 		return false;
-	*packet = bytes_init(p, (size_t)len);
-	f->begin = (size_t)(p + len - f->data);
+	*packet = (struct bytes){ .at = p, .end = p + len };
+	f->begin = (size_t)(packet->end - f->data);
 	return true;
 }
 
@@ -114,7 +114,7 @@ static bool take_whole(struct pftrace_frames *f, struct bytes *packet)
 static enum status next_packet(struct pftrace_reader *r, struct pftrace_frames *f,
 			       struct bytes *packet, struct error *fault, struct error *err)
 {
-	while (!take_whole(f, packet)) {
+	do {
 		struct bytes b;
 		uint64_t key, len;
 		bool is_there;
@@ -147,8 +147,8 @@ static enum status next_packet(struct pftrace_reader *r, struct pftrace_frames *
 			return cut(f, fault);
 		*packet = bytes_init(f->data + f->begin, (size_t)len);
 		f->begin += (size_t)len;
-		break;
-	}
+		return ST_OK;
+	} while (!take_whole(f, packet));
 	return ST_OK;
 }
 
@@ -175,7 +175,7 @@ enum status pftrace_unpack(struct pftrace_reader *r, struct bytes packed, pftrac
 	while (status == ST_OK) {
 		status = next_packet(r, &f, &packet, &fault, err);
 		if (status == ST_OK)
-			status = take(r, packet, err);
+			status = take(r, &packet, err);
 	}
 	r->damaged += fault.status != ST_OK || f.is_damaged;
 	r->is_unpacking = false;
@@ -194,9 +194,10 @@ enum status pftrace_packets(struct pftrace_reader *r, struct input *in, pftrace_
 	struct bytes packet;
 
 	while (status == ST_OK) {
-		status = next_packet(r, &f, &packet, fault, err);
+		if (!take_whole(&f, &packet))
+			status = next_packet(r, &f, &packet, fault, err);
 		if (status == ST_OK)
-			status = take(r, packet, err);
+			status = take(r, &packet, err);
 	}
 	free(f.data);
 	return status == ST_END ? ST_OK : status;

@@ -14,7 +14,7 @@
 
 /* frames.c: the packets of a file, and of those that it holds compressed. */
 struct pftrace_reader;
-typedef enum status (*pftrace_take)(struct pftrace_reader *r, struct bytes packet,
+typedef enum status (*pftrace_take)(struct pftrace_reader *r, const struct bytes *packet,
 				    struct error *err);
 /*
  * Calls `take` for each packet of the input; packets are borrowed for the call.  Damage that ends
@@ -39,7 +39,7 @@ enum pftrace_space {
 	PFTRACE_SPACES,
 	PFTRACE_COUNTERS = PFTRACE_SPACES, /* of a GPU: tracks */
 };
-enum { PFTRACE_LOCAL_CLOCKS = 64, PFTRACE_DEFAULT_COUNTERS = 8 };
+enum { PFTRACE_BOOTTIME = 6, PFTRACE_LOCAL_CLOCKS = 64, PFTRACE_DEFAULT_COUNTERS = 8 };
 struct pftrace_clock { /* in a snapshot; those from 64 to 127 are of a sequence */
 	uint32_t id;
 	bool is_incremental;
@@ -90,13 +90,10 @@ struct pftrace_process {
 	uint32_t id;                           /* of the trace, 0: not made yet */
 };
 struct pftrace_open { /* a slice that has not ended */
-	struct event event;
-	bool is_like,
-		launches; /* is_like: its descriptor is there, and whether it launches known */
-	uint64_t *words;
-	size_t word_cap;
 	int64_t begin_ns;
-	uint32_t below; /* of the same track, 1 + its place; of an unused one: the next unused */
+	uint32_t place;    /* in the spool; NO_ID: its time is out of range */
+	uint32_t launcher; /* the track, if it launches work; else 0 */
+	uint32_t below;    /* of the same track, 1 + its place; of an unused one: the next unused */
 };
 
 /* What a packet says: numbers, then messages. */
@@ -131,12 +128,12 @@ struct pftrace_packet {
 #define PFTRACE_HAS(p, part)     ((p)->has >> PFTRACE_##part & 1)
 #define PFTRACE_MESSAGE(p, part) ((p)->messages[PFTRACE_##part - PFTRACE_NUMBERS])
 
-enum { PFTRACE_GPUS = 64, PFTRACE_FIELDS = 1024, PFTRACE_LIST_MOST = 256 };
+enum { PFTRACE_NEAR = 64, PFTRACE_GPUS = 64, PFTRACE_FIELDS = 1024, PFTRACE_LIST_MOST = 256 };
 struct pftrace_reading { /* of a clock: from `ns` to `end_ns` it is so far from the trace's */
 	uint32_t machine, clock;
 	int64_t ns, shift_ns, end_ns;
 };
-struct pftrace_template; /* event_fast.c */
+struct pftrace_template; /* this and its table: event_fast.c */
 struct pftrace_own {     /* members of an event that our writer makes annotations of */
 	uint64_t number, bytes, thread; /* thread: of an allocation, 0: unknown */
 	bool has_number, has_bytes, has_result;
@@ -146,6 +143,7 @@ struct pftrace_own {     /* members of an event that our writer makes annotation
 struct pftrace_reader { /* used while the source opens */
 	struct import to;
 	struct spool_source *s;
+	pftrace_take take; /* of the second pass */
 	struct budget budget;
 	struct spool *pairs; /* NULL: there was none */
 	struct kineto_args args;
@@ -162,13 +160,14 @@ struct pftrace_reader { /* used while the source opens */
 
 	struct pftrace_sequence *sequences;
 	struct map sequence_ids;
-	size_t sequence_count, sequence_cap, last_sequence;
-	uint64_t interned; /* numbers of all sequences */
+	size_t sequence_count, sequence_cap;
+	uint32_t near_sequences[PFTRACE_NEAR]; /* those found last, by their ids */
+	uint64_t interned;                     /* numbers of all sequences */
 
 	struct pftrace_track *tracks;
 	struct map track_ids;
 	size_t track_count, track_cap;
-	uint32_t last_track;
+	uint32_t near_tracks[PFTRACE_NEAR]; /* the same of tracks, by a hash */
 	struct pftrace_process *processes;
 	struct map process_ids;
 	size_t process_count, process_cap;
@@ -189,8 +188,7 @@ struct pftrace_reader { /* used while the source opens */
 	struct pftrace_ref refs[PFTRACE_LIST_MOST];
 	unsigned annotation_count, ref_count;
 	uint8_t uses[PFTRACE_LIST_MOST]; /* of annotations: enum pftrace_use */
-	struct pftrace_template *templates;
-	unsigned learned; /* how many were kept as one */
+	struct pftrace_templates *templates;
 	uint32_t gpu_names[PFTRACE_GPUS];
 	uint64_t unread[PFTRACE_FIELDS]; /* messages by their field; 0: of another */
 };
@@ -205,15 +203,14 @@ enum status pftrace_clocks_set(struct pftrace_reader *r, struct pftrace_sequence
 /* When the packet was, since the epoch where that is known; false: nobody can say. */
 bool pftrace_time(struct pftrace_reader *r, struct pftrace_sequence *q,
 		  const struct pftrace_packet *p, int64_t *out);
-
 /* tracks.c */
 enum status pftrace_describe(struct pftrace_reader *r, uint32_t machine, struct bytes descriptor,
 			     struct error *err);
 /* The process and thread of all events of a sequence that name no track, as old writers have it. */
 enum status pftrace_describe_sequence(struct pftrace_reader *r, uint32_t machine, uint64_t sequence,
 				      struct bytes thread, struct error *err);
-enum status pftrace_track_find(struct pftrace_reader *r, uint64_t uuid, struct pftrace_track **out,
-			       struct error *err);
+enum status pftrace_track_add(struct pftrace_reader *r, uint64_t uuid, struct pftrace_track **out,
+			      struct error *err);
 enum status pftrace_process_find(struct pftrace_reader *r, uint32_t machine, uint32_t pid,
 				 struct pftrace_process **out, struct error *err);
 enum status pftrace_process_need(struct pftrace_reader *r, uint32_t machine, uint32_t pid,
@@ -266,6 +263,16 @@ enum status pftrace_describe_counters(struct pftrace_reader *r, const struct pft
 enum status pftrace_take_counter(struct pftrace_reader *r, struct pftrace_sequence *q,
 				 const struct pftrace_packet *p, struct error *err);
 
+static inline enum status pftrace_track_find(struct pftrace_reader *r, uint64_t uuid,
+					     struct pftrace_track **out, struct error *err)
+{
+	uint32_t near = r->near_tracks[uuid * HASH_A >> 32 & (PFTRACE_NEAR - 1)];
+
+	if (near >= r->track_count || r->tracks[near].uuid != uuid)
+		return pftrace_track_add(r, uuid, out, err);
+	*out = &r->tracks[near];
+	return ST_OK;
+}
 /* The name that a number of the sequence stands for, 0: none. */
 static inline uint32_t pftrace_name(const struct pftrace_sequence *q, enum pftrace_space space,
 				    uint64_t iid)
@@ -275,13 +282,8 @@ static inline uint32_t pftrace_name(const struct pftrace_sequence *q, enum pftra
 	return value ? (uint32_t)*value : 0;
 }
 /* A text as a name of the trace; an empty one leaves it alone. */
-static inline enum status pftrace_text(struct pftrace_reader *r, struct bytes text, uint32_t *name,
-				       struct error *err)
-{
-	if (text.at == text.end)
-		return ST_OK;
-	return import_name(&r->to, (const char *)text.at, bytes_left(&text), name, err);
-}
+enum status pftrace_text(struct pftrace_reader *r, struct bytes text, uint32_t *name,
+			 struct error *err);
 static inline struct json pftrace_json(struct bytes text)
 {
 	return (struct json){ .type = JSON_STRING,

@@ -6,6 +6,7 @@
  */
 #include "convert/input/input.h"
 #include "convert/source/perfetto/event_fast.h"
+#include "schemas/base/plain.h"
 #include "schemas/base/vec.h"
 
 #include <stdio.h>
@@ -173,11 +174,14 @@ static enum status take_referred(struct pftrace_reader *r, const struct pftrace_
 	return ST_OK;
 }
 
-static enum status take_first(struct pftrace_reader *r, struct bytes packet, struct error *err)
+static enum status take_first(struct pftrace_reader *r, const struct bytes *packet,
+			      struct error *err)
 {
 	struct pftrace_packet p;
 
-	if (!split(packet, &p)) /* it is counted in the second pass */
+	if (!plain_ways && pftrace_is_event_alone(packet))
+		return ST_OK;
+	if (!split(*packet, &p)) /* it is counted in the second pass */
 		return ST_OK;
 	if (PFTRACE_HAS(&p, PACKED))
 		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), take_first, err));
@@ -194,10 +198,9 @@ static enum status find_sequence(struct pftrace_reader *r, uint64_t id,
 	bool is_new;
 	uint64_t *at;
 
-	if (r->last_sequence < r->sequence_count && r->sequences[r->last_sequence].id == id) {
-		*out = &r->sequences[r->last_sequence];
+	*out = pftrace_near_sequence(r, id);
+	if (*out)
 		return ST_OK;
-	}
 	at = map_put(&r->sequence_ids, id, &is_new);
 	if (!at)
 		return fail_memory(err);
@@ -210,9 +213,17 @@ static enum status find_sequence(struct pftrace_reader *r, uint64_t id,
 		r->sequences[r->sequence_count++] =
 			(struct pftrace_sequence){ .id = id, .generation = 1 };
 	}
-	r->last_sequence = *at;
+	r->near_sequences[id % PFTRACE_NEAR] = (uint32_t)*at;
 	*out = &r->sequences[*at];
 	return ST_OK;
+}
+
+enum status pftrace_text(struct pftrace_reader *r, struct bytes text, uint32_t *name,
+			 struct error *err)
+{
+	if (text.at == text.end)
+		return ST_OK;
+	return import_name(&r->to, (const char *)text.at, bytes_left(&text), name, err);
 }
 
 static enum status take_row(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t field,
@@ -320,20 +331,18 @@ static void leave_packet(struct pftrace_reader *r, uint32_t field)
 		r->unread[field < PFTRACE_FIELDS ? field : 0]++;
 }
 
-static enum status take_second(struct pftrace_reader *r, struct bytes packet, struct error *err);
-
-static __attribute__((noinline)) enum status take_any(struct pftrace_reader *r, struct bytes packet,
-						      struct error *err)
+enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packet,
+			     struct error *err)
 {
 	struct pftrace_packet p;
 	struct pftrace_sequence *q = NULL;
 
-	if (!split(packet, &p)) {
+	if (!split(*packet, &p)) {
 		r->damaged++;
 		return ST_OK;
 	}
 	if (PFTRACE_HAS(&p, PACKED))
-		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), take_second, err));
+		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), r->take, err));
 	if (r->is_own && !PFTRACE_HAS(&p, EVENT))
 		TRY(take_referred(r, &p, err));
 	TRY(find_sequence(r, p.numbers[PFTRACE_SEQUENCE], &q, err));
@@ -356,14 +365,6 @@ static __attribute__((noinline)) enum status take_any(struct pftrace_reader *r, 
 	if (PFTRACE_HAS(&p, GPU_COUNTER))
 		TRY(pftrace_take_counter(r, q, &p, err));
 	return ST_OK;
-}
-
-static enum status take_second(struct pftrace_reader *r, struct bytes packet, struct error *err)
-{
-	bool is_taken;
-	enum status status = pftrace_take_like(r, packet, &is_taken, err);
-
-	return status || is_taken ? status : take_any(r, packet, err);
 }
 
 /* ---- the end ---- */
@@ -420,7 +421,7 @@ static enum status read_all(struct pftrace_reader *r, struct input *in, struct e
 	pftrace_clocks_to_epoch(r);
 	r->is_unpacking = false;
 	r->damaged = 0;
-	TRY(pftrace_packets(r, in, take_second, &r->s->fault, err));
+	TRY(pftrace_packets(r, in, r->take, &r->s->fault, err));
 	TRY(pftrace_end_events(r, err));
 	if (r->damaged)
 		import_lose(&r->to, LOSS_DAMAGED, r->damaged);
@@ -443,10 +444,8 @@ static void release(struct pftrace_reader *r)
 			map_release(&r->sequences[i].names[k]);
 		free(r->sequences[i].clocks);
 	}
-	for (size_t i = 0; i < r->open_count; i++)
-		free(r->opens[i].words);
 	free(r->sequences);
-	free(r->templates);
+	pftrace_templates_free(r);
 	free(r->tracks);
 	free(r->processes);
 	free(r->readings);
@@ -471,6 +470,7 @@ static enum status pftrace_read(struct spool_source *s, struct input *in, const 
 		return fail_memory(err);
 	r->s = s;
 	r->budget = *left;
+	r->take = plain_ways ? pftrace_take_any : pftrace_take_fast;
 	import_init(&r->to, s->trace, s->spool, 0);
 	buf_init(&r->element.args, LIST_BYTES);
 	buf_init(&r->values, VALUES_BYTES);

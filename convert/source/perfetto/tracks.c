@@ -173,16 +173,11 @@ static void describe_counter(struct pftrace_track *t, struct bytes b)
 	}
 }
 
-enum status pftrace_track_find(struct pftrace_reader *r, uint64_t uuid, struct pftrace_track **out,
-			       struct error *err)
+enum status pftrace_track_add(struct pftrace_reader *r, uint64_t uuid, struct pftrace_track **out,
+			      struct error *err)
 {
-	uint64_t *at;
+	uint64_t *at = map_find(&r->track_ids, uuid);
 
-	if (r->last_track < r->track_count && r->tracks[r->last_track].uuid == uuid) {
-		*out = &r->tracks[r->last_track];
-		return ST_OK;
-	}
-	at = map_find(&r->track_ids, uuid);
 	if (!at) {
 		at = map_put(&r->track_ids, uuid, NULL);
 		if (!at)
@@ -193,7 +188,7 @@ enum status pftrace_track_find(struct pftrace_reader *r, uint64_t uuid, struct p
 		*at = r->track_count;
 		r->tracks[r->track_count++] = (struct pftrace_track){ .uuid = uuid };
 	}
-	r->last_track = (uint32_t)*at;
+	r->near_tracks[uuid * HASH_A >> 32 & (PFTRACE_NEAR - 1)] = (uint32_t)*at;
 	*out = &r->tracks[*at];
 	return ST_OK;
 }
