@@ -123,8 +123,10 @@ static void savings_most(const struct facts *f, struct savings *s)
 
 		enum family family = family_of_cause(g->cause);
 
-		/* the program starts and ends, once: its host bounds no step */
-		if (facts_is_outside(f, g->part) && (f->has_steps || family == FAMILY_HOST))
+		/* The program starts and ends, once: what it does then bounds no step.  Without
+		 * marks a window may be one step, which begins with its input. */
+		if (facts_is_outside(f, g->part) &&
+		    (f->has_steps || (family != FAMILY_INPUT && family != FAMILY_NONE)))
 			continue;
 		/* the driver and the profiler start, once */
 		if (!strcmp(g->part, "lead") &&

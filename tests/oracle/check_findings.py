@@ -142,6 +142,7 @@ def check_verdicts(checks, binary, folder):
         "NO GPU": [labelled_findings.cpu_only()],
         "NO VERDICT": labelled_findings.sampled(),
         "NO VERDICT ": [labelled_findings.start_only()],
+        "NO VERDICT  ": [labelled_findings.start_that_copies()],
         "UNBALANCED": labelled_findings.sampled(2, labelled_findings.unequal),
     }
     for bound, traces in rows.items():

@@ -633,6 +633,15 @@ def start_only():
     return run.trace()
 
 
+def start_that_copies():
+    """A program that fills its memory before its first work, and then has little of it."""
+    run = Run(Scene(None, 0, None))
+    run.call("cudaMemcpy", 0, 100000)
+    for at in range(100200, 101200, 100):
+        run.kernel("sum", at, at + 50, launch=(at - 60, at - 50))
+    return run.trace()
+
+
 def cpu_only():
     run = Run(Scene(None, 0, None))
     run.host("ProfilerStep#1", 0, STEP)
