@@ -560,6 +560,13 @@ bool name_compiles(const char *name)
 	       begins_with(function, jax, sizeof(jax) / sizeof(jax[0]));
 }
 
+bool name_is_compiled(const char *annotation)
+{
+	static const char begin[] = "## Call CompiledFxGraph ";
+
+	return !strncmp(annotation, begin, sizeof(begin) - 1);
+}
+
 bool name_is_profiler(const char *python)
 {
 	static const char *const ends[] = { "start_trace", "stop_trace", "prepare_trace" };

@@ -82,6 +82,9 @@ unsigned name_function_phase(const char *python);
 bool name_compiles(const char *name);
 /* Whether a profiler begins or ends its own work in this Python function. */
 bool name_is_profiler(const char *python);
+/* Whether an annotation is what Inductor puts around the code that it compiled: an operator to what
+ * the host does, as its name says nothing. */
+bool name_is_compiled(const char *annotation);
 /* Whether only threads of an autograd engine run this op. */
 bool name_rules_autograd(const struct name_rules *r, const char *op);
 

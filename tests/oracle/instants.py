@@ -39,7 +39,7 @@ def phase_by_instant(host, instant):
     mine = open_at([event for event in host.events if phases.thread(event) == host.step_thread],
                    instant)
     mine = [event for event in mine if not phases.is_mark(event)]
-    annotations = [event for event in mine if phases.is_annotation(event)]
+    annotations = [event for event in mine if phases.is_annotation(event) and not phases.is_compiled(event)]
     mapped = phases.mapped_winner(annotations)
     if mapped is not None:
         return mapped
@@ -75,7 +75,7 @@ def gets_data(host, event, instant):
 
 
 def busy(host, instant):
-    return any(phases.is_operator(event) or phases.is_call(event)
+    return any(phases.is_host_work(event)
                for event in open_at(host.events, instant)
                if phases.thread(event) == host.step_thread)
 

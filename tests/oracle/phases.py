@@ -162,6 +162,15 @@ def is_operator(event):
     return event.category in kineto.OPERATOR_CATEGORIES and not is_annotation(event)
 
 
+def is_compiled(event):
+    """The range that Inductor puts around what it compiled says nothing of what that does."""
+    return is_annotation(event) and event.name.startswith("## Call CompiledFxGraph ")
+
+
+def is_host_work(event):
+    return is_operator(event) or is_call(event) or is_compiled(event)
+
+
 def is_call(event):
     return event.category in kineto.CALL_CATEGORIES
 
@@ -275,7 +284,7 @@ class Host:
         self.autograd = self.find_autograd()
         self.annotations = {}
         for event in self.events:
-            if is_annotation(event) and not is_mark(event):
+            if is_annotation(event) and not is_mark(event) and not is_compiled(event):
                 self.annotations.setdefault(thread(event), []).append(event)
         self.tiles = self.find_tiles()
         self.tile_begins = [tile.begin for tile in self.tiles]
@@ -469,7 +478,7 @@ class Host:
         mine = [event for event in self.events if thread(event) == self.step_thread]
         annotations = self.annotations.get(self.step_thread, [])
         busy = merged((event.begin, event.end) for event in mine
-                      if is_operator(event) or is_call(event))
+                      if is_host_work(event))
         backward = self.stretches(busy)
         backward += merged((event.begin, event.end) for event in mine if is_engine(event))
         loading, validating = self.loading(mine)

@@ -24,7 +24,7 @@ COPIES = [("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)"), ("gpu_memset", "Mems
           ("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)"),
           ("gpu_memcpy", "Memcpy DtoD (Device -> Device)")]
 ANNOTATIONS = ["## forward ##", "## backward ##", "Optimizer.step#SGD.step", "## eval ##",
-               "Optimizer.zero_grad#SGD.zero_grad", "## load_batch ##", "## my own ##",
+               "Optimizer.zero_grad#SGD.zero_grad", "## load_batch ##", "## my own ##", "## Call CompiledFxGraph f5 ##",
                "enumerate(DataLoader)#_Iter.__next__", "save_checkpoint", "checkpoint",
                "## other part #2 ##", "DistributedDataParallel.forward", "nccl:all_reduce"]
 OPERATORS = ["aten::mm", "aten::linear", "aten::add_", "autograd::engine::evaluate_function: MmBackward0",

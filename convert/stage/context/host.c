@@ -497,8 +497,13 @@ static enum status enter_annotation(struct host *h, struct host_process *p, stru
 		return ST_OK;
 	p->is_stale |= is_on_step_thread;
 	phase = name_phase(h, e->name, is_pushed);
-	if (phase == PHASE_NONE)
-		return is_on_step_thread ? open_append(&p->unmapped, range, err) : ST_OK;
+	if (phase == PHASE_NONE) {
+		if (is_on_step_thread && !name_is_compiled(host_text(h, e->name)))
+			return open_append(&p->unmapped, range, err);
+		if (is_on_step_thread)
+			host_work(p, t, e);
+		return ST_OK;
+	}
 	range.value = phase;
 	if (phase == PHASE_VALIDATION || phase == PHASE_CHECKPOINT)
 		return open_push(&t->urgent, range, err);
