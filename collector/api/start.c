@@ -7,6 +7,7 @@
 #include "collector/helper/helper.h"
 #include "collector/probe/cupti/lib.h"
 #include "collector/probe/nccl/plugin.h"
+#include "collector/probe/nvtx/calls.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/probe/probe.h"
 #include "collector/session/seen.h"
@@ -55,31 +56,60 @@ static void at_exit(void)
 
 static void before_fork(void)
 {
-	session_before_fork();
-	nvtx_names_lock();
+	if (session_before_fork())
+		nvtx_names_before_fork();
 }
 
 static void forked_parent(void)
 {
-	nvtx_names_unlock();
-	session_forked_parent();
+	if (session_forked_parent())
+		nvtx_names_unlock();
 }
 
 static void forked_child(void)
 {
 	const struct probe_type *const *probe;
 
+	if (!session_forked_child())
+		return;
 	nvtx_names_unlock();
-	session_forked_child();
 	for (probe = probe_types; *probe; probe++)
 		if ((*probe)->forked)
 			(*probe)->forked();
+}
+
+/* Whether this process was started under a seccomp filter that the recorder is not under. */
+static bool starts_filtered(void)
+{
+	const char *text = secure_getenv(FILTERS_VARIABLE);
+
+	return text && seccomp_filters("/proc/self") > atoi(text);
+}
+
+/*
+ * Before main() forbids system calls.  A file in /dev/shm costs memory even without events, so it
+ * is made at the first one.
+ */
+static void introduce_early(void)
+{
+	if (!introduce_is_awaited() || arena_fits_in(config.ring_dir, ARENA_FILE))
+		return;
+	arena_set_early(true);
+	if (session_prepare() && config.nvtx)
+		nvtx_prepare();
+	arena_set_early(false);
 }
 
 static __attribute__((constructor)) void start(void)
 {
 	struct error err;
 
+	if (starts_filtered()) { /* what follows makes system calls, now and later */
+		arena_stay_out();
+		session_stay_out();
+		seen_open(getenv("TACHO_SEEN"));
+		return;
+	}
 	/* the job must run, without being recorded; tacho-record has refused such a setting before
 	 */
 	if (config_read(&config, environ, &err) != ST_OK)
@@ -97,6 +127,7 @@ static __attribute__((constructor)) void start(void)
 	if (config.forbidden)
 		return;
 	seen_open(getenv("TACHO_SEEN"));
+	introduce_early();
 	/* NVTX and CUDA load us by these alone, also when we are in the process already */
 	if (config.enabled && config.nvtx && *library)
 		setenv("NVTX_INJECTION64_PATH", library, 0);

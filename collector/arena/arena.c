@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -39,7 +40,7 @@ static struct claim *_Atomic claim;
 static bool may_make = true; /* not in a child of a bare clone(), whose `claim` is wiped */
 static size_t threads_most = THREADS_USUAL;
 static bool (*introduce)(int fd);
-static bool introduced;
+static bool introduced, is_early;
 static unsigned forbidden, lacking; /* bits of enum arena_need */
 static enum arena_refusal refusal;
 static uint64_t refused_at;
@@ -313,6 +314,13 @@ static bool make(size_t texts)
 	atomic_store_explicit(&mapped, a, memory_order_release);
 	claim->is_mine = true;
 	introduced = introduce && introduce(fd);
+	if (!introduced && is_early) {
+		claim->is_mine = false;
+		atomic_store_explicit(&mapped, NULL, memory_order_release);
+		munmap(a, a->bytes);
+		close_file(&fd);
+		return false;
+	}
 	if (!introduced)
 		refuse(REFUSED_RECORDER, -1);
 	else if (is_file)
@@ -335,6 +343,62 @@ enum arena_refusal arena_refused(uint64_t *limit)
 bool arena_is_introduced(void)
 {
 	return arena_is_mine() && introduced;
+}
+
+void arena_set_early(bool early)
+{
+	is_early = early;
+}
+
+bool arena_is_early(void)
+{
+	return is_early;
+}
+
+void arena_stay_out(void)
+{
+	may_make = false;
+	refusal = REFUSED_FILTER;
+}
+
+uint32_t arena_thread_number(void)
+{
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(pthread_self(), &clock) != 0)
+		return (uint32_t)syscall(SYS_gettid);
+	return (uint32_t) ~(clock >> 3);
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool arena_is_filtered(void)
+{
+	struct arena_header *a = arena();
+	uint64_t until = monotonic_ns() + LOOK_LIMIT_MS * UINT64_C(1000000);
+	uint64_t question = arena_thread_number(), seen = 0;
+	bool is_asked = false;
+
+	if (!a || !introduced)
+		return false;
+	while (monotonic_ns() < until) {
+		seen = is_asked ? atomic_load(&a->look) : 0;
+		if (!is_asked)
+			is_asked = atomic_compare_exchange_strong(&a->look, &seen, question);
+		if (seen & LOOK_CLOSED)
+			return (seen & LOOK_FILTERED) != 0;
+		if (is_asked && (uint32_t)seen == (uint32_t)question && seen >> 32)
+			break;
+	}
+	/* of another thread that has died since, too */
+	atomic_store(&a->look, 0);
+	return (seen & LOOK_FILTERED) != 0;
 }
 
 bool arena_adopt(int fd, bool is_shared)
@@ -361,26 +425,26 @@ bool arena_adopt(int fd, bool is_shared)
 
 bool arena_make(size_t texts)
 {
-	lock_take(&lock);
+	lock_take_masked(&lock);
 	bool good = arena_is_mine();
-	if (!good && (may_make || !claim)) {
-		may_make = false; /* once for each process */
+	if (!good && may_make) {
 		good = make(texts);
+		may_make = !good && is_early; /* else once for each process */
 	}
 	lock_release(&lock);
 	return good;
 }
 
-void arena_forked(void)
+void arena_forked(bool inside)
 {
 	if (claim)
 		claim->is_mine = false; /* where the kernel does not wipe */
-	may_make = true;
+	may_make = !inside;
 }
 
 void arena_before_fork(void)
 {
-	lock_take(&lock);
+	lock_take_until(&lock, UINT64_MAX); /* its holders are masked, so none is interrupted */
 }
 
 void arena_after_fork(void)
@@ -422,7 +486,7 @@ uint64_t arena_alloc(size_t bytes)
 	uint64_t offset = 0;
 
 	bytes = whole_pages(bytes);
-	lock_take(&lock);
+	lock_take_masked(&lock);
 	uint64_t used = atomic_load_explicit(&a->used, memory_order_relaxed);
 	if (arena_is_mine() && bytes <= a->bytes - used && arena_open_pages(used, bytes)) {
 		offset = used;

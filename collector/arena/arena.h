@@ -24,7 +24,7 @@
 
 struct buf;
 
-enum { ARENA_VERSION = 6, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
+enum { ARENA_VERSION = 7, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
 /* What probes keep for the whole process. */
 enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_HELPER, ARENA_TABLES };
 #define ARENA_WHOLE UINT64_MAX
@@ -66,8 +66,11 @@ struct arena_header {
 		uint64_t until; /* tick: what ended later is not in the log; 0: there is none */
 		_Atomic uint64_t bytes; /* of the log's file; ARENA_WHOLE: it is not open */
 	} committed[2];
-	char log[ARENA_PATH];  /* path of the latest log; "": none, or its path is too long */
-	char file[ARENA_PATH]; /* path of this memory; "": it has none */
+	_Atomic uint32_t begun;    /* the program has made an event */
+	_Atomic uint32_t has_cuda; /* the writer has seen CUDA in the program */
+	_Atomic uint64_t look;     /* see arena_is_filtered() */
+	char log[ARENA_PATH];      /* path of the latest log; "": none, or its path is too long */
+	char file[ARENA_PATH];     /* path of this memory; "": it has none */
 };
 
 /* Features that a kernel may lack, and what happens without each. */
@@ -110,6 +113,27 @@ void arena_doctor(struct buf *out);
 void arena_introduce_by(bool (*introduce)(int fd));
 /* Whether a recorder has this process's arena. */
 bool arena_is_introduced(void);
+/*
+ * Early, before any event, an arena that cannot be introduced is not kept, and may be made later.
+ */
+void arena_set_early(bool early);
+bool arena_is_early(void);
+/* Makes this process one that has no arena, and may not make system calls for one. */
+void arena_stay_out(void);
+/*
+ * Asks the recorder that has the arena of this process, or of the one that it was forked from,
+ * whether this thread is under more seccomp filters than the recorder: it must make no system call.
+ * Takes up to LOOK_MS and makes none.  False where there is no answer.
+ */
+bool arena_is_filtered(void);
+enum {
+	LOOK_MS = 10,        /* between two looks of the recorder at all arenas */
+	LOOK_LIMIT_MS = 100, /* after which there is no recorder */
+};
+/* Of arena_header.look: the lower half is the number of the thread that asks; 0: nobody does. */
+#define LOOK_FILTERED (UINT64_C(1) << 32)
+#define LOOK_PLAIN    (UINT64_C(2) << 32)
+#define LOOK_CLOSED   (UINT64_C(4) << 32) /* nobody will answer any more */
 /* Why no recorder has it; *limit is the process's resource limit that is too small. */
 enum arena_refusal {
 	REFUSED_MEMORY,
@@ -117,6 +141,7 @@ enum arena_refusal {
 	REFUSED_FILE_SIZE,
 	REFUSED_DESCRIPTORS,
 	REFUSED_RECORDER,
+	REFUSED_FILTER,
 };
 enum arena_refusal arena_refused(uint64_t *limit);
 /*
@@ -131,8 +156,10 @@ bool arena_is_mine(void);
  * out of memory, or this is a child that must not have one.
  */
 bool arena_make(size_t texts);
-/* Call it in the child of fork(). */
-void arena_forked(void);
+/* Call it in the child of fork(); `inside`: by a handler over a thread that changes the arena. */
+void arena_forked(bool inside);
+/* The number of this thread, without a system call. */
+uint32_t arena_thread_number(void);
 /* To be called before and after fork(), in both processes. */
 void arena_before_fork(void);
 void arena_after_fork(void);

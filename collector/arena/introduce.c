@@ -5,7 +5,10 @@
 #include "collector/arena/spawn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -57,6 +60,8 @@ static bool introduce(int arena_fd)
 	spawned = 0;
 	if (address_len && send_arena(arena_fd))
 		return true;
+	if (arena_is_early())
+		return false; /* for a program that may make no event */
 	spawned = spawn_recorder(arena_fd);
 	return spawned != 0;
 }
@@ -66,6 +71,29 @@ void introduce_to(const char *name, const char *library)
 	address_len = name ? introduce_address(name, &address) : 0;
 	if (spawn_find(library) || address_len)
 		arena_introduce_by(introduce);
+}
+
+bool introduce_is_awaited(void)
+{
+	return address_len != 0;
+}
+
+/* Only by system calls that the dynamic loader makes too: open, read, close. */
+int seccomp_filters(const char *proc)
+{
+	char path[64], text[8192];
+
+	snprintf(path, sizeof(path), "%s/status", proc);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	const char *mode = strstr(text, "\nSeccomp:"), *count = strstr(text, "\nSeccomp_filters:");
+	if (!mode) /* a kernel without it, or there is no /proc */
+		return FILTERS_UNKNOWN;
+	int m = atoi(strchr(mode, ':') + 1);
+	return m == 1 ? FILTERS_STRICT : count && m ? atoi(strchr(count, ':') + 1) : m;
 }
 
 pid_t introduced_to(void)

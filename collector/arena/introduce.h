@@ -5,16 +5,19 @@
  *	program   connects, sends one message with the arena's descriptor, closes both
  *	recorder  keeps the descriptor, and learns from the socket who the program is
  *
- * Nothing is answered and nothing waits.  Where tacho-record has not started a recorder, or it
- * cannot be reached, the program starts one for itself (spawn.h).
+ * Nothing is answered and nothing waits.  A process that is under more seccomp filters than the
+ * recorder may be killed by the system calls that this takes, and stays out.  Where tacho-record
+ *has not started a recorder, or it cannot be reached, the program starts one for itself (spawn.h).
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define INTRODUCE_VARIABLE "TACHO_SOCK" /* "@name": an abstract one */
+#define INTRODUCE_VARIABLE "TACHO_SOCK"    /* "@name": an abstract one */
+#define FILTERS_VARIABLE   "TACHO_FILTERS" /* seccomp_filters() of the recorder */
 
 struct introduction {
 	uint64_t magic; /* ARENA_MAGIC */
@@ -28,5 +31,10 @@ socklen_t introduce_address(const char *name, struct sockaddr_un *out);
  * is NULL, or nobody has it, to one that is started from beside the library.
  */
 void introduce_to(const char *name, const char *library);
+/* Whether tacho-record has started a recorder. */
+bool introduce_is_awaited(void);
+enum { FILTERS_STRICT = 1 << 20, FILTERS_UNKNOWN = -1 };
+/* The number of seccomp filters of the process with this folder ("/proc/self"). */
+int seccomp_filters(const char *proc);
 /* The number of the recorder that was started for this process; 0: none was. */
 pid_t introduced_to(void);

@@ -1,44 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/arena/lock.h"
 
-#include <stddef.h>
+#include <time.h>
 
-enum { SPINS = 200, PAUSE_NS = 20000, STEAL_MS = 100 };
-
-bool lock_take_until(struct lock *l, const struct timespec *until)
-{
-	sigset_t all, signals;
-	int cancel_state;
-
-	sigfillset(&all);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	pthread_sigmask(SIG_SETMASK, &all, &signals);
-	int failed =
-		until ? pthread_mutex_timedlock(&l->mutex, until) : pthread_mutex_lock(&l->mutex);
-	if (failed) {
-		pthread_sigmask(SIG_SETMASK, &signals, NULL);
-		pthread_setcancelstate(cancel_state, NULL);
-		return false;
-	}
-	l->signals = signals;
-	l->cancel_state = cancel_state;
-	return true;
-}
-
-void lock_take(struct lock *l)
-{
-	lock_take_until(l, NULL);
-}
-
-void lock_release(struct lock *l)
-{
-	sigset_t signals = l->signals;
-	int cancel_state = l->cancel_state;
-
-	pthread_mutex_unlock(&l->mutex);
-	pthread_sigmask(SIG_SETMASK, &signals, NULL);
-	pthread_setcancelstate(cancel_state, NULL);
-}
+#define STEAL_NS     UINT64_C(100000000)
+#define TAKE_OVER_NS UINT64_C(1000000000)
+#define LIMIT_NS     UINT64_C(2000000000)
+enum { SPINS = 200, PAUSE_NS = 20000 };
 
 static uint64_t now_ns(void)
 {
@@ -48,18 +16,105 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void lock_take_word(_Atomic uint32_t *word)
+bool lock_is_mine(const struct lock *l)
+{
+	return atomic_load_explicit(&l->holder, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
+/* Whether the frame of this thread that has the lock will not run on: handlers last less long. */
+static bool takes_over(struct lock *l)
+{
+	uint64_t now = now_ns();
+
+	if (!l->refused_ns)
+		l->refused_ns = now;
+	return now - l->refused_ns >= TAKE_OVER_NS;
+}
+
+static bool wait_for(struct lock *l, uint64_t until_ns)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	uint64_t until = 0;
 
-	for (unsigned i = 0; atomic_exchange_explicit(word, 1, memory_order_acquire); i++) {
+	for (unsigned i = 0;; i++) {
+		uintptr_t nobody = 0;
+
+		if (atomic_compare_exchange_weak_explicit(
+			    &l->holder, &nobody, (uintptr_t)pthread_self(), memory_order_acquire,
+			    memory_order_relaxed))
+			return true;
 		if (i < SPINS)
 			continue;
+		if (now_ns() >= until_ns)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static bool take(struct lock *l, uint64_t until_ns, bool masked)
+{
+	sigset_t all, signals;
+	int cancel_state;
+
+	if (lock_is_mine(l))
+		return takes_over(l);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (masked) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &signals);
+	}
+	if (!wait_for(l, until_ns)) {
+		pthread_setcancelstate(cancel_state, NULL);
+		return false;
+	}
+	l->refused_ns = 0;
+	l->is_masked = masked;
+	if (masked)
+		l->signals = signals;
+	l->cancel_state = cancel_state;
+	return true;
+}
+
+bool lock_take_until(struct lock *l, uint64_t until_ns)
+{
+	return take(l, until_ns, false);
+}
+
+bool lock_take(struct lock *l)
+{
+	return take(l, now_ns() + LIMIT_NS, false);
+}
+
+bool lock_take_masked(struct lock *l)
+{
+	return take(l, UINT64_MAX, true);
+}
+
+void lock_release(struct lock *l)
+{
+	int cancel_state = l->cancel_state;
+	bool is_masked = l->is_masked;
+	sigset_t signals;
+
+	if (is_masked)
+		signals = l->signals;
+
+	atomic_store_explicit(&l->holder, 0, memory_order_release);
+	if (is_masked)
+		pthread_sigmask(SIG_SETMASK, &signals, NULL);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+void lock_take_word(_Atomic uint32_t *word)
+{
+	uint64_t until = 0;
+
+	while (atomic_exchange_explicit(word, 1, memory_order_acquire)) {
 		uint64_t now = now_ns();
-		until = until ? until : now + STEAL_MS * UINT64_C(1000000);
+		until = until ? until : now + STEAL_NS;
 		if (now >= until)
 			return;
-		nanosleep(&pause, NULL);
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#endif
 	}
 }

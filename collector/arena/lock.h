@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lock.h - a mutex for the program's own threads.
+ * lock.h - a lock for the program's own threads.
  *
- * While a thread holds it, the thread has all signals blocked and cannot be cancelled.  So no
- * handler of the program forks, exits or jumps away over a holder, and no cancellation leaves the
- * mutex locked for ever.  It costs two system calls, and is not for what happens at each event.
+ * It makes no system call unless two threads want it at once, as the program may have forbidden
+ * system calls by a seccomp filter.  So a handler of the program may interrupt the holder.  What
+ * that handler calls of ours does not get the lock, and neither does a fork() in it.  If the
+ * handler jumps away, the lock still belongs to its thread, which takes it over after a second.
+ *
+ * What makes system calls anyway, and must not be left half done, takes it masked: all signals are
+ * blocked while it is held.  No holder can be cancelled.
  */
 #pragma once
 
@@ -13,16 +17,18 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 struct lock {
-	pthread_mutex_t mutex;
-	sigset_t signals; /* signals and cancel_state: the holder's, as they were before */
+	_Atomic uintptr_t holder; /* pthread_self(); 0: nobody */
+	uint64_t refused_ns;      /* when its own thread was first refused; 0: it was not */
+	/* The holder's, as they were before. */
+	bool is_masked; /* `signals` is to be set again */
+	sigset_t signals;
 	int cancel_state;
 };
 #define LOCK_INITIALIZER                                                                           \
 	{                                                                                          \
-		.mutex = PTHREAD_MUTEX_INITIALIZER                                                 \
+		.holder = 0                                                                        \
 	}
 
 /*
@@ -35,7 +41,16 @@ static inline void lock_release_word(_Atomic uint32_t *word)
 	atomic_store_explicit(word, 0, memory_order_release);
 }
 
-/* Takes the lock; `until` (NULL: for ever) is a time of CLOCK_REALTIME.  False: it has passed. */
-bool lock_take_until(struct lock *l, const struct timespec *until);
-void lock_take(struct lock *l);
+/*
+ * Takes the lock.  False: the calling thread was interrupted while it held it; or `until`, a time
+ * of CLOCK_MONOTONIC in ns, has passed, as another thread was.
+ */
+bool lock_take_until(struct lock *l, uint64_t until_ns);
+/* The same, with a limit of two seconds. */
+bool lock_take(struct lock *l);
+/* The same, with signals blocked and without a limit. */
+bool lock_take_masked(struct lock *l);
+/* The caller has it. */
 void lock_release(struct lock *l);
+/* Whether this thread has the lock. */
+bool lock_is_mine(const struct lock *l);

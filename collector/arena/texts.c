@@ -101,7 +101,8 @@ static struct table *own_table(void)
 
 bool names_open(void)
 {
-	lock_take(&lock);
+	if (!lock_take_masked(&lock))
+		return false;
 	bool good = own_table() != NULL;
 	lock_release(&lock);
 	return good;
@@ -149,7 +150,8 @@ uint32_t name_find_text(const char *text, size_t len)
 	uint32_t id = t ? search(t, text, len, hash, &bucket) : 0;
 	if (id)
 		return id;
-	lock_take(&lock);
+	if (!(arena_is_mine() ? lock_take(&lock) : lock_take_masked(&lock)))
+		return 0;
 	t = own_table();
 	if (t) {
 		lock_take_word(&t->lock);
@@ -184,9 +186,9 @@ uint32_t name_count(void)
 	return t ? atomic_load_explicit(&t->count, memory_order_acquire) : 0;
 }
 
-void names_before_fork(void)
+bool names_before_fork(void)
 {
-	lock_take(&lock);
+	return lock_take(&lock);
 }
 
 void names_after_fork(void)

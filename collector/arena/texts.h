@@ -31,6 +31,10 @@ uint32_t name_lookup(const char *text, size_t len);
 const char *name_text(uint32_t id, size_t *len);
 /* The number of texts: ids are 1 .. name_count(). */
 uint32_t name_count(void);
-/* To be called before and after fork(), in both processes, so that no thread is adding a text. */
-void names_before_fork(void);
+/*
+ * To be called before and after fork(), in both processes, so that no thread is adding a text.
+ * False: the fork is made by a handler over a thread that does, and names_after_fork() is not to be
+ * called.
+ */
+bool names_before_fork(void);
 void names_after_fork(void);

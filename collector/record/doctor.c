@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/record/internal.h"
 
+#include "collector/arena/introduce.h"
 #include "collector/config/config.h"
 #include "collector/recorder/recorder.h"
 #include "collector/store/store.h"
@@ -96,6 +97,16 @@ static void put_recorder(struct buf *out)
 			     ? "recorder  a process of its own writes logs; in a program with CUDA "
 			       "or NCCL one thread helps it\n"
 			     : "recorder  its process does not answer: nothing can be recorded\n");
+	int filters = seccomp_filters("/proc/self");
+	if (filters == FILTERS_UNKNOWN)
+		buf_put_text(out,
+			     "filters   the kernel does not tell seccomp filters: a program that "
+			     "begins under one that kills may be killed\n");
+	else
+		buf_putf(out,
+			 "filters   a program that begins under more than %d of seccomp is not "
+			 "recorded\n",
+			 filters);
 }
 
 void record_doctor(const struct config *c, const char *library, char **command, struct buf *out)

@@ -171,6 +171,9 @@ static void put_refused(const struct seen *seen, struct buf *out)
 	else if (seen->refusal == REFUSED_DESCRIPTORS)
 		buf_putf(out, "of %llu descriptors none was free, see ulimit -n",
 			 (unsigned long long)seen->limit);
+	else if (seen->refusal == REFUSED_FILTER)
+		buf_put_text(out, "before its first event it was under a seccomp filter of its "
+				  "own, which may forbid the system calls that recording takes");
 	else if (seen->refusal == REFUSED_FILE_SIZE)
 		buf_putf(out, "its files are limited to %s, see ulimit -f", size);
 	else if (seen->refusal == REFUSED_SPACE && seen->limit != RLIM_INFINITY)

@@ -25,7 +25,7 @@
 enum {
 	LIMIT_MS = 5000, /* a helper that takes longer is left behind */
 	LAST_MS = 30000, /* one of a program that ends, which itself waits for CUPTI that long */
-	LOOK_MS = 20,    /* at a program that may have died */
+	ANSWER_MS = 20,  /* at a program that may have died */
 	BODY_MAX = 8 << 20,
 	TABLES_MAX = 64 << 20,
 };
@@ -303,7 +303,7 @@ static bool is_done(void)
 static void wait_until_done(uint64_t limit_ns)
 {
 	uint64_t until_ns = tick_clock_ns(CLOCK_MONOTONIC) + limit_ns;
-	struct timespec look = { .tv_nsec = LOOK_MS * MS };
+	struct timespec look = { .tv_nsec = ANSWER_MS * MS };
 
 	while (can_answer()) {
 		uint32_t done = atomic_load_explicit(&state.helper->done, memory_order_acquire);
@@ -393,8 +393,10 @@ static void look_for_cuda(void)
 		is_there = strstr(line, "/libcuda.so") != NULL;
 	if (f)
 		fclose(f);
-	if (is_there)
+	if (is_there) {
+		atomic_store(&arena()->has_cuda, true);
 		session_look_again();
+	}
 }
 
 static unsigned helper_drain(struct writer *w, uint64_t now_ns)

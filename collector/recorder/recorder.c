@@ -28,8 +28,7 @@
 enum {
 	BACKLOG = 1024,
 	CLIENTS_MAX = 16384,
-	LOOK_MS = 100,     /* at processes that have no descriptor of their own */
-	SOON_MS = 20,      /* at writers that are about to end */
+	HANG_MS = 200,     /* in which ranks that wait for each other begin to hang */
 	SETTLE_MS = 20000, /* a writer that a slow machine or disk holds up */
 	SETTLE = 's',
 };
@@ -38,6 +37,7 @@ struct server {
 	int listener, starter; /* starter -1: tacho-record is gone */
 	struct recorded *clients;
 	size_t count, capacity;
+	int filters;           /* of seccomp, that the recorder itself is under */
 	uint64_t hang_ns;      /* 0: hangs are not told */
 	uint64_t new_hang_ns;  /* when the latest was found; 0: all are told */
 	bool is_asked;         /* tacho-record waits until all that have died are done */
@@ -70,6 +70,7 @@ static void start_writer(struct server *s, struct recorded *r)
 	sigemptyset(&end);
 	sigaddset(&end, SIGTERM);
 	sigprocmask(SIG_BLOCK, &end, NULL);
+	r->has_begun = true;
 	r->writer = fork();
 	if (r->writer == 0) {
 		keep_only(s, r);
@@ -83,7 +84,9 @@ static void start_writer(struct server *s, struct recorded *r)
 static void forget(struct server *s, size_t i)
 {
 	struct recorded *c = &s->clients[i];
+	uint64_t look = LOOK_CLOSED; /* children that have inherited the arena need not wait */
 
+	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
 	recorder_unwatch(c);
 	close(c->arena);
 	if (c->pidfd >= 0)
@@ -95,10 +98,11 @@ static void forget(struct server *s, size_t i)
 static void take_left(struct server *s, size_t i)
 {
 	const struct recorded *dead = &s->clients[i];
-	pid_t child = dead->is_done ? 0 : fork();
+	bool is_done = dead->is_done || !dead->has_begun;
+	pid_t child = is_done ? 0 : fork();
 	int status = 0;
 
-	if (child == 0 && !dead->is_done)
+	if (child == 0 && !is_done)
 		_exit(recorder_take_left(dead->arena, true) ? EXIT_SUCCESS : EXIT_FAILURE);
 	if (child > 0)
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -208,10 +212,38 @@ static void welcome(struct server *s, int peer)
 						    .inner_pid = hello.pid,
 						    .arena = arena,
 						    .pidfd = pidfd_of(peer, who.pid) };
-	start_writer(s, &s->clients[s->count - 1]);
 }
 
 /* ---- the loop ---- */
+
+/* A thread asks whether it is under a filter that we are not under. */
+static void answer(const struct server *s, const struct recorded *c, uint64_t look)
+{
+	char proc[32];
+
+	/* in a namespace of its own a thread's number is not the one that we see */
+	snprintf(proc, sizeof(proc), "/proc/%u", c->pid == c->inner_pid ? (uint32_t)look : c->pid);
+	int filters = seccomp_filters(proc);
+	look |= filters != FILTERS_UNKNOWN && filters > s->filters ? LOOK_FILTERED : LOOK_PLAIN;
+	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
+}
+
+/* What a program has noted in its arena, whose size may be anything, so it is not mapped. */
+static void look_into(struct server *s, struct recorded *c)
+{
+	uint64_t look = 0;
+	uint32_t begun = 0;
+
+	if (pread(c->arena, &look, sizeof(look), offsetof(struct arena_header, look)) ==
+		    sizeof(look) &&
+	    look && !(look >> 32))
+		answer(s, c, look);
+	if (!c->has_begun &&
+	    pread(c->arena, &begun, sizeof(begun), offsetof(struct arena_header, begun)) ==
+		    sizeof(begun) &&
+	    begun)
+		start_writer(s, c);
+}
 
 static void accept_all(struct server *s)
 {
@@ -267,7 +299,7 @@ static void look_for_hangs(struct server *s)
 	}
 	if (any)
 		s->new_hang_ns = now_ns;
-	if (!s->new_hang_ns || now_ns - s->new_hang_ns < 2 * LOOK_MS * UINT64_C(1000000))
+	if (!s->new_hang_ns || now_ns - s->new_hang_ns < HANG_MS * UINT64_C(1000000))
 		return;
 	s->new_hang_ns = 0;
 	child = fork();
@@ -284,17 +316,14 @@ static void look_for_hangs(struct server *s)
 static bool serve(struct server *s)
 {
 	struct pollfd *p = s->polled;
-	int wait_ms = s->is_asked ? SOON_MS : -1;
+	int wait_ms = s->is_asked ? LOOK_MS : -1;
 
 	p[0] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
 	p[1] = (struct pollfd){ .fd = s->starter, .events = POLLIN };
 	for (size_t i = 0; i < s->count; i++) {
 		const struct recorded *c = &s->clients[i];
 		p[2 + i] = (struct pollfd){ .fd = c->is_dead ? -1 : c->pidfd, .events = POLLIN };
-		if (c->is_dead) /* its writer is about to end */
-			wait_ms = SOON_MS;
-		else if (wait_ms < 0 && (c->pidfd < 0 || s->hang_ns))
-			wait_ms = LOOK_MS;
+		wait_ms = LOOK_MS;
 	}
 	if (poll(p, s->count + 2, wait_ms) < 0 && errno != EINTR)
 		return false;
@@ -307,6 +336,7 @@ static bool serve(struct server *s)
 	for (size_t i = s->count; i-- > 0;) { /* one that goes is replaced by the last */
 		struct recorded *c = &s->clients[i];
 		c->is_dead = is_dead(c);
+		look_into(s, c); /* in this order, as it may begin and die in between */
 		is_busy |= c->is_dead && c->writer;
 		if (c->is_dead && !c->writer)
 			take_left(s, i);
@@ -343,10 +373,17 @@ static void note_child(int number)
 {
 }
 
-static void settle_in(void)
+static void settle_in(struct server *s)
 {
+	struct rlimit files;
 	sigset_t none;
 
+	s->filters = seccomp_filters("/proc/self");
+	/* two for each process, also for those that make no event */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	prctl(PR_SET_NAME, "tacho-recorder");
 	signal(SIGCHLD, note_child); /* it ends a poll() */
 	signal(SIGPIPE, SIG_IGN);
@@ -359,8 +396,8 @@ static void recorder_main(int listener, int starter, uint64_t hang_ns)
 	struct server s = { .listener = listener, .starter = starter, .hang_ns = hang_ns };
 
 	setsid();
-	settle_in();
 	recorder_close_others(3, listener, starter);
+	settle_in(&s);
 	leave_streams(hang_ns != 0);
 	(void)!chdir("/");
 	if (has_room(&s))
@@ -378,7 +415,7 @@ int recorder_serve_program(uint32_t pid)
 		return EXIT_FAILURE;
 	recorder_close_others(3, SPAWN_ARENA, SPAWN_PIDFD);
 	leave_streams(false);
-	settle_in();
+	settle_in(&s);
 	s.clients[s.count++] = (struct recorded){ .pid = pid,
 						  .inner_pid = pid,
 						  .arena = SPAWN_ARENA,
@@ -435,6 +472,8 @@ enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *e
 	waitpid(pid, NULL, 0);
 	r->fd = ends[0];
 	setenv(INTRODUCE_VARIABLE, name, 1);
+	snprintf(name, sizeof(name), "%d", seccomp_filters("/proc/self"));
+	setenv(FILTERS_VARIABLE, name, 1);
 	return ST_OK;
 }
 

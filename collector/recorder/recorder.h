@@ -7,6 +7,9 @@
  *	                 <--"settled"-------------
  *	tacho-record --ctl  ----------------------------------------> the writer
  *
+ * Programs introduce themselves before main().  One that has made no event has no writer: the
+ * recorder looks into the headers of all arenas every LOOK_MS, and answers what it is asked there.
+ *
  * A writer maps the arena of its program and does the work of a writer thread: it drains the rings,
  * opens and closes windows by time and by command, samples memory, and saves the flight recorder's
  * ring.  Each is a process because the collector's state is static, and because a
@@ -65,7 +68,8 @@ struct recorded {
 	uint32_t pid;       /* as the recorder sees it */
 	uint32_t inner_pid; /* as it sees itself */
 	int arena, pidfd;   /* -1: none */
-	pid_t writer;       /* 0: there is none any more */
+	pid_t writer;       /* 0: there is none, not yet or any more */
+	bool has_begun;     /* it had a writer */
 	bool is_dead;       /* or another program by now */
 	bool is_done;       /* nothing is left to write */
 	bool is_alone;      /* no tacho-record comes after it, and saves its ring */

@@ -55,7 +55,6 @@ struct session_shared {
 	_Atomic bool close_asked, quit, finished;
 	_Atomic uint32_t toggles,
 		save_asked;          /* signals and requests since the writer's last round */
-	_Atomic bool begun;          /* see session_has_begun() */
 	_Atomic uint32_t runner_pid; /* of the recorder's, if we see it; 0: it is unknown */
 };
 static_assert(ARENA_SESSION + sizeof(struct session_shared) <= ARENA_HEADER, "its place");
@@ -79,10 +78,12 @@ extern struct session session HIDDEN;
 
 /*
  * Takes the state for this thread alone.  False: it is not this process's, as in the child of a
- * bare clone(), where the arena is the parent's.  `until` is as in lock.h.
+ * bare clone(), where the arena is the parent's; or the lock was not got (lock.h).
  */
-bool session_enter_until(const struct timespec *until);
+bool session_enter_until(uint64_t until_ns);
 bool session_enter(void);
+/* The same, with signals blocked, for what makes system calls. */
+bool session_enter_masked(void);
 void session_leave(void);
 /* In the child of fork(), which has nothing in common with its parent any more. */
 void session_shared_forget(void);

@@ -13,7 +13,8 @@
 
 #define MS UINT64_C(1000000)
 enum {
-	LOOK_MS = 50, /* while we wait for a recorder that may have been killed */
+	RUNNER_MS = 50, /* while we wait for a recorder that may have been killed */
+	NOTE_MS = 10,   /* until the writer finds what the program has noted */
 };
 
 static struct session_shared own_memory = { .words.step = NEVER };
@@ -27,10 +28,9 @@ static bool is_mine(void)
 	return session.shared == &own_memory || arena_is_mine();
 }
 
-bool session_enter_until(const struct timespec *until)
+/* With the lock of this process. */
+static bool enter(void)
 {
-	if (!lock_take_until(&session.lock, until))
-		return false;
 	if (!is_mine()) {
 		lock_release(&session.lock);
 		return false;
@@ -39,9 +39,19 @@ bool session_enter_until(const struct timespec *until)
 	return true;
 }
 
+bool session_enter_until(uint64_t until_ns)
+{
+	return lock_take_until(&session.lock, until_ns) && enter();
+}
+
 bool session_enter(void)
 {
-	return session_enter_until(NULL);
+	return lock_take(&session.lock) && enter();
+}
+
+bool session_enter_masked(void)
+{
+	return lock_take_masked(&session.lock) && enter();
 }
 
 void session_leave(void)
@@ -99,7 +109,7 @@ void session_runs_as(uint32_t pid)
 
 bool session_has_begun(void)
 {
-	return atomic_load(&session.shared->begun);
+	return arena_is_mine() && atomic_load(&arena()->begun);
 }
 
 bool session_is_asked(void)
@@ -130,13 +140,26 @@ void session_wake_writer(void)
 		wake_all(&s->wake);
 }
 
+void session_note_work(void)
+{
+	if (session.has_helper)
+		session_wake_writer();
+	else
+		atomic_store_explicit(&session.shared->wake, 1, memory_order_release);
+}
+
 void session_sleep(uint64_t limit_ns)
 {
 	struct session_shared *s = session.shared;
+	uint64_t look = (session.config->sample_steps ? 1 : NOTE_MS) * MS;
 
-	/* a spurious wake-up only costs one more round */
-	if (limit_ns && !atomic_load_explicit(&s->wake, memory_order_acquire))
-		wait_for(&s->wake, 0, limit_ns);
+	/* what was only noted wakes nobody; a spurious wake-up only costs one more round */
+	while (limit_ns && !atomic_load_explicit(&s->wake, memory_order_acquire)) {
+		uint64_t wait = limit_ns < look ? limit_ns : look;
+
+		wait_for(&s->wake, 0, wait);
+		limit_ns -= limit_ns == NEVER ? 0 : wait;
+	}
 	atomic_exchange_explicit(&s->wake, 0, memory_order_acquire);
 }
 
@@ -198,7 +221,7 @@ static bool wait_for_round(struct session_shared *s, uint64_t round, uint64_t li
 		if (good || now >= until || runner_is_gone(s))
 			break;
 		wait_for(&s->round, version,
-			 until - now < LOOK_MS * MS ? until - now : LOOK_MS * MS);
+			 until - now < RUNNER_MS * MS ? until - now : RUNNER_MS * MS);
 	}
 	errno = kept;
 	return good;
@@ -208,7 +231,7 @@ static bool ask_round(bool close, uint64_t limit_ns)
 {
 	struct session_shared *s = session.shared;
 
-	if (!is_mine() || !atomic_load(&s->begun))
+	if (!session_has_begun())
 		return true;
 	if (close) /* set before the round is asked for, so that this round sees it */
 		atomic_store(&s->close_asked, true);
@@ -231,7 +254,7 @@ bool session_quit(uint64_t limit_ns)
 {
 	struct session_shared *s = session.shared;
 
-	if (!atomic_load(&s->begun))
+	if (!session_has_begun())
 		return true;
 	atomic_store(&s->quit, true);
 	session_wake_writer();

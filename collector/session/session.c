@@ -163,7 +163,7 @@ static void prepare(uint64_t steps_so_far, uint64_t now)
 		return;
 	session.shared->prepared = true;
 	note_change(CHANGE_WARMUP, now);
-	session_wake_writer();
+	session_note_work();
 }
 
 static void publish(bool changed)
@@ -229,7 +229,7 @@ void session_feed_locked(const struct window_input *in, uint64_t now)
 		prepare(in->number + 1, now);
 	publish(changed);
 	if (changed)
-		session_wake_writer();
+		session_note_work();
 }
 
 struct window_input session_input(enum window_event event)
@@ -265,7 +265,7 @@ static void ask_sample(uint64_t now)
 		session.shared->samples[session.shared->samples_head++ % SAMPLES] = now;
 	else
 		session.shared->ignored++;
-	session_wake_writer();
+	session_note_work();
 }
 
 void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t now)
@@ -304,6 +304,7 @@ void session_sample(uint64_t now)
 	else
 		session.shared->ignored++;
 	session_leave();
+	session_wake_writer();
 }
 
 static void session_start_machine(const struct config *config, uint64_t now)
@@ -481,10 +482,10 @@ void session_refuse(void)
 void session_exit(uint64_t limit_ns)
 {
 	struct window_input in = session_input(WINDOW_EXIT);
-	uint64_t at = in.wall_ns + limit_ns;
-	struct timespec until = { .tv_sec = (time_t)(at / 1000000000u),
-				  .tv_nsec = (long)(at % 1000000000u) };
 
+	/* a filter may forbid what follows; the recorder sees that the process has ended */
+	if (!session_has_begun() || arena_is_filtered())
+		return;
 	/*
 	 * The child of vfork() and that of a raw clone() run the parent's exit handlers, in a
 	 * process that the parent's threads are not in.
@@ -492,7 +493,7 @@ void session_exit(uint64_t limit_ns)
 	if (getpid() != session.owner)
 		return;
 	/* a thread that holds the lock may have been stopped for good */
-	if (!session_enter_until(&until))
+	if (!session_enter_until(in.now_ns + limit_ns))
 		return;
 	if (session.config)
 		session_feed_locked(&in, tick_now());
@@ -505,26 +506,52 @@ void session_exit(uint64_t limit_ns)
 	signals_stop();
 }
 
-void session_before_fork(void)
+/* Of this thread: forks over a thread, perhaps itself, that was in the midst of a change. */
+static _Thread_local unsigned forks_inside;
+
+bool session_before_fork(void)
 {
-	lock_take(&session.lock);
-	names_before_fork();
-	arena_before_fork();
+	bool whole = lock_take(&session.lock);
+
+	if (whole && !names_before_fork()) {
+		lock_release(&session.lock);
+		whole = false;
+	}
+	if (whole)
+		arena_before_fork();
+	else
+		forks_inside++;
+	return whole;
 }
 
-void session_forked_parent(void)
+static bool forked_inside(void)
 {
+	return forks_inside && forks_inside--;
+}
+
+bool session_forked_parent(void)
+{
+	if (forked_inside())
+		return false;
 	arena_after_fork();
 	names_after_fork();
 	lock_release(&session.lock);
+	return true;
 }
 
-void session_forked_child(void)
+bool session_forked_child(void)
 {
+	if (forked_inside()) { /* its arena remains its parent's: nothing of it is recorded */
+		thread_mine = NULL;
+		arena_forked(true);
+		if (!lock_is_mine(&session.lock))
+			session.lock = (struct lock)LOCK_INITIALIZER;
+		return false;
+	}
 	arena_after_fork();
 	names_after_fork();
-	arena_forked();
-	session.owner = getpid();
+	arena_forked(false);
+	session.owner = (pid_t)arena_thread_number(); /* a filter may forbid getpid() */
 	threads_forked();
 	thread_mine = NULL;
 	if (session.key_made)
@@ -539,4 +566,5 @@ void session_forked_child(void)
 	if (session.config && session.config->enabled)
 		session_begin(true);
 	lock_release(&session.lock);
+	return true;
 }

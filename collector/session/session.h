@@ -16,8 +16,10 @@
  * has changed.  One lock protects all else here; it is taken when a window or thread begins or ends
  * and for requests, never for each event.
  *
- * The arena is made and handed to the recorder at the program's first event while a window is
- * possible.  A process without events (a shell, a data-loader worker) has neither writer nor file.
+ * Under tacho-record the arena is made and handed to the recorder before main(), if a window is
+ * possible: later the program may have forbidden the system calls for it.  Elsewhere it is made at
+ * the program's first event.  A process without events (a shell, a data-loader worker) has neither
+ * writer nor log.
  */
 #pragma once
 
@@ -76,6 +78,8 @@ struct session_helper {
  * the window machine.
  */
 void session_init(struct config *config, const struct session_helper *helper);
+/* In place of session_init(), after arena_stay_out(): the first event only counts the process. */
+void session_stay_out(void);
 /*
  * In a process that has adopted the arena and the clock of a dead process: session_span() and
  * session_close_threads() then refer to that process's latest window.  It ends with the process:
@@ -127,20 +131,29 @@ void session_toggle(void);
 bool session_is_recording(void);
 /* Appends lines of "key value". */
 void session_put_status(struct buf *out);
-/* Requests a memory sample of this instant. */
+/* Requests a memory sample of this instant.  Makes a system call. */
 void session_sample(uint64_t now);
 
 /* Waits until the writer has processed everything before this call, at most `limit_ns`. */
 bool session_flush(uint64_t limit_ns);
 /* The same, and closes the log if no window is open. */
 bool session_close_log(uint64_t limit_ns);
+/*
+ * Makes and introduces the arena with all that the first events of this thread need, so that no
+ * event of it makes a system call.  False: nothing is to be recorded yet, or it failed, which is
+ * left to the first event.
+ */
+bool session_prepare(void);
 /* Call it once, when the process ends: closes the last window and the log within `limit_ns`. */
 void session_exit(uint64_t limit_ns);
 
-/* Handlers for pthread_atfork(). */
-void session_before_fork(void);
-void session_forked_parent(void);
-void session_forked_child(void);
+/*
+ * Handlers for pthread_atfork().  False: a handler of the program forks over a thread that changes
+ * the state.  The child is not recorded then.
+ */
+bool session_before_fork(void);
+bool session_forked_parent(void);
+bool session_forked_child(void);
 
 /* ---- for the writer ---- */
 
@@ -150,6 +163,11 @@ bool session_has_begun(void);
 bool session_is_asked(void);
 /* Wakes the writer.  Async-signal-safe. */
 void session_wake_writer(void);
+/*
+ * The writer has something to do, and finds it within 10 ms.  Makes no system call unless there is
+ * a helper: beginning to record a GPU must not be late.
+ */
+void session_note_work(void);
 /* Sleeps until woken, until `limit_ns` (UINT64_MAX: no limit) has passed, or a signal comes. */
 void session_sleep(uint64_t limit_ns);
 struct session_asked {

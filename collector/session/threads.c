@@ -7,9 +7,13 @@
 #include "collector/session/signals.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+enum { SPARE_THREADS = 3 }; /* whose first event makes no system call */
+static char process_name[16];
 
 struct thread_state *session_threads(void)
 {
@@ -92,17 +96,11 @@ static struct thread_state *add_thread(void)
 	return thread;
 }
 
+/* The state of the calling thread, in an arena that the recorder has. */
 static struct thread_state *take_thread(void)
 {
-	struct thread_state *thread;
+	struct thread_state *thread = find_free(true);
 
-	if (!names_open() || !arena_is_introduced()) {
-		session_refuse();
-		return NULL;
-	}
-	if (!session_threads())
-		session_publish_arena();
-	thread = find_free(true);
 	if (!thread)
 		thread = add_thread();
 	if (!thread)
@@ -111,12 +109,42 @@ static struct thread_state *take_thread(void)
 	thread->next_step = 0;
 	SET_RELAXED(thread->dead, false);
 	thread->stale = false;
-	thread->tid = (uint32_t)syscall(SYS_gettid);
-	prctl(PR_GET_NAME, thread->thread_name);
+	thread->tid = arena_thread_number();
+	/* the writer reads the thread's own name from outside, as long as the thread lives */
+	memcpy(thread->thread_name, process_name, sizeof(process_name));
 	thread->owners++;
 	thread->windows_closed = last_ended();
 	pthread_setspecific(session.key, thread);
 	return thread;
+}
+
+static bool has_arena(void)
+{
+	if (session_threads())
+		return true;
+	if (!names_open() || !arena_is_introduced())
+		return false;
+	prctl(PR_GET_NAME, process_name);
+	session_publish_arena();
+	return true;
+}
+
+bool session_prepare(void)
+{
+	struct rlimit space;
+
+	/* a program with little address space is to have it, unless it makes events */
+	if (!session_word_now() || getrlimit(RLIMIT_AS, &space) != 0 ||
+	    space.rlim_cur != RLIM_INFINITY || !session_enter_masked())
+		return false;
+	if (has_arena() && (thread_mine = take_thread()) != NULL)
+		for (int i = 0; i < SPARE_THREADS; i++) {
+			struct thread_state *spare = add_thread();
+			if (spare)
+				SET_RELAXED(spare->dead, true);
+		}
+	session_leave();
+	return thread_mine != NULL;
 }
 
 /* The first event of this process: the recorder has the arena. */
@@ -126,16 +154,20 @@ static void begin(void)
 		signals_install_save(session.config->trigger_spec.signal_number);
 	if (introduced_to())
 		session_runs_as((uint32_t)introduced_to());
-	atomic_store(&session.shared->begun, true);
-	session_wake_writer();
+	atomic_store(&arena()->begun, true);
+	session_note_work();
 }
 
-/* Under no lock, as CUDA is asked; but no handler of the program jumps away out of that. */
+/*
+ * Under no lock, as CUDA is asked; but no handler of the program jumps away out of that.  Where the
+ * recorder has the arena, it sees whether CUDA is in the program, without a system call of ours.
+ */
 static bool needs_helper(void)
 {
 	sigset_t all, before;
 
-	if (session.has_helper || !session.helper || atomic_load(&session.needs_helper))
+	if (session.has_helper || !session.helper || atomic_load(&session.needs_helper) ||
+	    (arena_is_introduced() && !atomic_load(&arena()->has_cuda)))
 		return atomic_load(&session.needs_helper);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -145,20 +177,54 @@ static bool needs_helper(void)
 	return atomic_load(&session.needs_helper);
 }
 
+/* What is not there yet for the first event of a thread takes system calls. */
+static bool is_prepared(const struct thread_state *thread, bool needs)
+{
+	return thread ? !needs || session.has_helper : arena_is_introduced() && find_free(true);
+}
+
+/* Whether this process must not make the system calls for an arena. */
+static bool must_stay_out(void)
+{
+	uint64_t limit;
+
+	if (arena_is_mine())
+		return false;
+	if (arena_refused(&limit) == REFUSED_FILTER)
+		return true;
+	if (!arena_is_filtered())
+		return false;
+	arena_stay_out();
+	return true;
+}
+
+void session_stay_out(void)
+{
+	atomic_store(&session_words_now()->word, MODE_ARMED); /* until the first event */
+}
+
 struct thread_state *session_thread(bool make)
 {
 	struct thread_state *thread = thread_mine;
 
-	if (!thread && !make)
+	if (!make && (!thread || !session_has_begun()))
 		return NULL;
+	if (must_stay_out()) {
+		atomic_store(&session_words_now()->word, 0);
+		if (!session.refused)
+			seen_add_refused();
+		session.refused = true;
+		return NULL;
+	}
 	bool needs = needs_helper();
-	if (!session_enter())
+	if (!(is_prepared(thread, needs) ? session_enter() : session_enter_masked()))
 		return NULL; /* a child of a bare clone(), where the state is the parent's */
 	if (!session.shared->mode || !session.key_made || (thread && !arena_is_mine()))
 		thread = NULL; /* off */
-	else if (!thread) {
+	else if (!thread && has_arena())
 		thread = thread_mine = take_thread();
-	}
+	else if (!thread)
+		session_refuse();
 	if (thread && !session_has_begun())
 		begin();
 	if (thread && needs && !session.has_helper)
@@ -178,10 +244,8 @@ void session_thread_ends(void *arg)
 	struct thread_state *thread = arg;
 	struct tick_span span = { .end = tick_now() };
 
-	if (getpid() != session.owner)
-		return; /* a child of a bare clone(), where the state is the parent's */
 	if (!session_enter())
-		return;
+		return; /* a child of a bare clone(), where the state is the parent's */
 	thread_mine = NULL;
 	catch_up(thread);
 	span.begin = thread->window_begin;
@@ -194,7 +258,7 @@ void session_thread_ends(void *arg)
 		session.shared->step_thread = 0;
 	/* threads end faster than their rings are emptied */
 	if (session.shared->ring_bytes > session.config->memory / 8)
-		session_wake_writer();
+		session_note_work();
 	session_leave();
 }
 

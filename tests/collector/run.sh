@@ -871,6 +871,7 @@ test_doctor() {
 	expect GPU '^(GPU |driver )'
 	expect logs '^logs .* can be written'
 	expect recorder '^recorder  a process of its own writes logs'
+	expect filters '^filters   a program that begins under more than [0-9]+ of seccomp is not recorded$'
 	"$record" --help >"$work/told"
 	equal 'help fits a screen' $(($(wc -l <"$work/told") <= 42)) 1
 	"$record" --version >"$work/told"
@@ -882,6 +883,27 @@ test_doctor() {
 count_of() {
 	for f in "$work"/log/*.tacho; do "$dump" "$f"; done >"$work/told" 2>/dev/null
 	sed -n "s/^sum .* name=$1 count=\([0-9]*\) .*/\1/p" "$work/told" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+of_this_job() { # processes below the tacho-record that has this variable
+	for f in $(grep -lsz "^IDLE_JOB=$work$" /proc/[0-9]*/environ); do cat "${f%environ}comm"; done 2>/dev/null
+}
+# Before its first event a process costs the recorder no process.
+test_idle() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	IDLE_JOB=$work "$record" --out "$work/log" -- sh -c 'sleep 0.5; /bin/true; /bin/true' 2>"$work/told" &
+	sleep 0.2
+	of_this_job >"$work/names"
+	wait
+	expect 'no event' 'the program made no event'
+	equal 'the recorder' "$(grep -c tacho-recorder "$work/names")" 1
+	equal writers "$(grep -c tacho-writer "$work/names")" 0
+	equal logs "$(logs)" 0
+	IDLE_JOB=$work "$record" -q --out "$work/log" -- "$traced_program" spin-for 600 >/dev/null 2>&1 &
+	sleep 0.3
+	of_this_job >"$work/names"
+	wait
+	equal 'with an event' "$(grep -c tacho-writer "$work/names")" 1
 }
 
 # What the rings of a process hold when it dies is in a log, exactly.

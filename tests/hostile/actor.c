@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -664,32 +665,132 @@ static void act_userns(int n)
 	events(20);
 	printf("unshare %s\n", unshare(CLONE_NEWUSER) == 0 ? "ok" : strerror(errno));
 }
-/* From here on, in all threads, what is not listed ends the process. */
-static void act_seccomp(int n)
-{
 #define ALLOW(name)                                                                                \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		ALLOW(write),
-		ALLOW(exit_group),
-		ALLOW(nanosleep),
-		ALLOW(clock_nanosleep),
-		ALLOW(rt_sigreturn),
-		ALLOW(restart_syscall),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-	};
-	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+/* What a program needs that only computes and writes. */
+#define ALLOW_FEW                                                                                  \
+	ALLOW(write), ALLOW(exit_group), ALLOW(exit), ALLOW(nanosleep), ALLOW(clock_nanosleep),    \
+		ALLOW(rt_sigreturn), ALLOW(restart_syscall)
+#define LOAD_NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-	events(20);
+static volatile sig_atomic_t trapped;
+
+static void on_trap(int number)
+{
+	trapped++;
+}
+
+/* From here on what is not listed is met with one of these. */
+static void forbid(struct sock_filter *code, size_t count, int kind, unsigned flags)
+{
+	static const unsigned ways[] = { SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_THREAD,
+					 SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_TRAP };
+	struct sock_fprog filter = { (unsigned short)count, code };
+
+	code[count - 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, ways[kind % 4]);
+	signal(SIGSYS, on_trap);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) != 0)
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter) != 0)
 		say("no filter\n");
+}
+static void forbid_most(int kind, unsigned flags)
+{
+	struct sock_filter code[] = { LOAD_NUMBER, ALLOW_FEW, { 0 } };
+
+	forbid(code, COUNT(code), kind, flags);
+}
+static void act_seccomp(int n)
+{
+	events(20);
+	forbid_most(0, SECCOMP_FILTER_FLAG_TSYNC);
 	events(20);
 	sleep_ms(1200);
 	say("alive\n");
 	_exit(0);
+}
+/* Before the first event, without a pause; then it returns from main(). */
+static void act_filter(int kind)
+{
+	forbid_most(kind, 0);
+	for (int i = 0; i < 20 && step; i++)
+		step();
+	say(trapped ? "trapped\n" : "alive\n");
+}
+static void *filter_main(void *kind)
+{
+	if ((intptr_t)kind >= 0)
+		forbid_most((int)(intptr_t)kind, 0);
+	for (int i = 0; i < 20 && step; i++)
+		step();
+	/* the kernel also forbids it the processor's counter, so that no event is possible then */
+	if ((intptr_t)kind < 0)
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	say(trapped ? "trapped\n" : "the thread is alive\n");
+	syscall(SYS_exit, 0); /* pthread_exit() makes system calls */
+	return NULL;
+}
+static void act_filter_thread(int kind)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, filter_main, (void *)(intptr_t)kind);
+	pthread_join(t, NULL);
+	say("joined\n");
+}
+static void act_strict_thread(int n)
+{
+	act_filter_thread(-1);
+}
+/* The child's events are the first, and it returns from main(). */
+static void act_filter_fork(int kind)
+{
+	struct sock_filter code[] = { LOAD_NUMBER,
+				      ALLOW_FEW,
+				      ALLOW(clone),
+				      ALLOW(wait4),
+				      ALLOW(set_robust_list),
+				      ALLOW(rt_sigprocmask),
+				      { 0 } };
+
+	forbid(code, COUNT(code), kind, 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		for (int i = 0; i < 20 && step; i++)
+			step();
+		say(trapped ? "trapped\n" : "the child is alive\n");
+		return;
+	}
+	say(wait_for(pid) ? "failed\n" : "ended\n");
+}
+/* What a dynamic loader needs and this program, and no more. */
+static void act_filter_exec(int kind)
+{
+	struct sock_filter code[] = { LOAD_NUMBER,
+				      ALLOW_FEW,
+				      ALLOW(execve),
+				      ALLOW(brk),
+				      ALLOW(mmap),
+				      ALLOW(munmap),
+				      ALLOW(mprotect),
+				      ALLOW(openat),
+				      ALLOW(read),
+				      ALLOW(pread64),
+				      ALLOW(close),
+				      ALLOW(fstat),
+				      ALLOW(newfstatat),
+				      ALLOW(access),
+				      ALLOW(arch_prctl),
+				      ALLOW(set_tid_address),
+				      ALLOW(set_robust_list),
+				      ALLOW(rseq),
+				      ALLOW(prlimit64),
+				      ALLOW(getrandom),
+				      { 0 } };
+
+	forbid(code, COUNT(code), kind, 0);
+	execl("/proc/self/exe", "actor", "exit", "8", NULL);
 }
 static void act_forget(int n)
 {
@@ -746,7 +847,8 @@ static void act_lock_memory(int n)
 	X(count) X(work) X(poll) X(sigwait) X(signalfd) X(value) X(checkpoint) X(masks) X(descriptors) \
 	X(threads) X(children) X(limits) X(environment) X(streams) X(daemonize) X(close_all) X(reuse) \
 	X(fork) X(raw_fork) X(vfork_exec) X(vfork_term) X(spawn) X(sigchld) X(exec) X(daemon) X(reparent) X(adopts) \
-	X(cancel) X(fork_in_handler) X(jump_out) X(userns) X(seccomp) X(opens) X(file_size) X(cpu) \
+	X(cancel) X(fork_in_handler) X(jump_out) X(userns) X(seccomp) X(filter) X(filter_thread) X(strict_thread) \
+	X(filter_fork) X(filter_exec) X(opens) X(file_size) X(cpu) \
 	X(memory) X(forget) X(lock_memory)
 /* clang-format on */
 static const struct {

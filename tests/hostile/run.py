@@ -236,12 +236,18 @@ class Runner:
             got = observe(record + table.MODES[row[3]] + ["--"] + command, row[2], row[0] == "c-setuid", self.cuda(row))
         log = os.path.join(folder, "log")
         logs = len([name for name in os.listdir(log) if name.endswith(".tacho")]) if os.path.isdir(log) else 0
+        if row[3] == "whole" and row[1][:1] and row[1][0] in table.STEPS:
+            got["steps"] = sum(self.steps(os.path.join(log, name)) for name in os.listdir(log)) if logs else 0
         shutil.rmtree(folder, ignore_errors=True)
         # else the row would compare the program with itself
         if row[0] in ("c", "c-cuda") and row[3] in ("whole", "linked") and row[1][0] in table.RECORDED and \
                 row[2] in (None, ("inside",)) and not logs:
             got["errors"] += b"nothing was recorded"
         return got
+
+    def steps(self, log):
+        told = subprocess.run([os.path.join(self.built, "tests", "dump"), log], capture_output=True, text=True).stdout
+        return sum(int(n) for n in re.findall(r"^sum kind=10 name=step count=(\d+)", told, re.M))
 
     def run(self, row):
         """None: it cannot be run here; else what differs, as text."""
@@ -254,6 +260,8 @@ class Runner:
         if row[2] == ("inside",):  # process 1 of its namespace, and tacho-record is outside
             command = ["unshare", "-p", "-f"] + command
         want = dict(self.plain(row, command), **table.INSTEAD.get(name_of(row), {}))
+        if row[3] == "whole" and row[1][:1] and row[1][0] in table.STEPS:
+            want["steps"] = table.STEPS[row[1][0]]
         got = self.recorded(row, command)
         return "; ".join("%s %r, should be %r" % (key, got[key], want[key]) for key in want if got[key] != want[key])
 

@@ -41,6 +41,9 @@ ALL = ("whole", "window", "ring")
 RECORDED = ("exit", "return", "atexit", "masks", "descriptors", "threads", "children", "limits",
             "daemonize", "fork", "vfork_exec", "spawn", "sigchld", "cancel", "fork_in_handler", "memory", "forget")
 
+# the steps that such a log has; a child that begins under a filter is not recorded
+STEPS = {"filter": 20, "filter_thread": 20, "strict_thread": 20, "filter_fork": 0, "filter_exec": 0}
+
 
 # what there is to see instead, where it cannot be equal: process 1 of a PID namespace adopts each orphan
 INSTEAD = {"c-adopts/first/linked": {"output": b"a child\n"}}
@@ -127,6 +130,12 @@ rows("c", "jump_out", modes=("whole", "ring"))
 # fences
 rows("c", "userns")
 rows("c", "seccomp")
+for kind in range(4):  # its process or thread is killed, an error is returned, a signal is raised
+    rows("c", "filter %d" % kind)
+    for words in ("filter_thread", "filter_fork", "filter_exec"):
+        rows("c", "%s %d" % (words, kind), modes=("whole",))
+rows("c", "filter_thread 0", modes=("window", "ring"))
+rows("c", "strict_thread", modes=("whole", "ring"))
 rows("c", "opens 16", modes=("whole", "ring"))
 rows("c", "opens 8", modes=("whole",))
 rows("c", "file_size", modes=("whole", "ring"))

@@ -19,7 +19,7 @@ static bool in_child(bool (*run)(void))
 	fflush(stdout);
 	pid_t child = fork();
 	if (child == 0) {
-		arena_forked();
+		arena_forked(false);
 		_exit(!run());
 	}
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
@@ -141,10 +141,11 @@ static bool exit_waits_for_no_zombie(void)
 
 	if (recorder == 0)
 		_exit(0);
-	if (recorder < 0 || waitid(P_PID, (id_t)recorder, &info, WEXITED | WNOWAIT) != 0)
+	if (recorder < 0 || !make_arena() ||
+	    waitid(P_PID, (id_t)recorder, &info, WEXITED | WNOWAIT) != 0)
 		return false;
 	session_runs_as((uint32_t)recorder);
-	atomic_store(&session.shared->begun, true);
+	atomic_store(&arena()->begun, true);
 	alarm(60);
 	return !session_quit(hour_ns);
 }

@@ -233,7 +233,7 @@ void test_writer_windows_to_logs(void)
 	if (!configure(&config, folder.folder))
 		return;
 	CHECK_U64((unsigned)tacho_state(), TACHO_OFF);
-	arena_forked(); /* the arena of tests before has been handed to nobody */
+	arena_forked(false); /* the arena of tests before has been handed to nobody */
 	arena_introduce_by(take_arena);
 	session_init(&config, NULL);
 	pthread_create(&thread, NULL, run_writer, &config);

@@ -148,7 +148,7 @@ static void choose_events(bool is_warmup)
 
 void nccl_window_changed(void)
 {
-	lock_take(&lock);
+	lock_take_masked(&lock);
 	choose_events(false);
 	lock_release(&lock);
 }
@@ -167,7 +167,7 @@ static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 	session_needs_helper(); /* windows also begin and end by time, and by command */
 	if (session_word_now())
 		session_thread(true);
-	lock_take(&lock);
+	lock_take_masked(&lock);
 	if (session_is_recording()) /* before the helper that was started just now begins */
 		choose_events(false);
 	while (i < COMMUNICATORS && communicators[i].mask)
@@ -185,7 +185,7 @@ static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 
 static int finalize(void *context)
 {
-	lock_take(&lock);
+	lock_take_masked(&lock);
 	if (context)
 		((struct communicator *)context)->mask = NULL;
 	lock_release(&lock);
@@ -473,7 +473,7 @@ static enum status nccl_open(const struct config *config, struct error *err)
 
 static enum status nccl_begin(uint64_t now_ns, struct error *err)
 {
-	lock_take(&lock);
+	lock_take_masked(&lock);
 	choose_events(true);
 	lock_release(&lock);
 	return ST_OK;
@@ -487,7 +487,7 @@ static void nccl_end(uint64_t now_ns, uint64_t deadline_ns)
 /* The child has one thread, and its parent's communicators are of no use to it. */
 static void nccl_forked(void)
 {
-	pthread_mutex_init(&lock.mutex, NULL);
+	lock = (struct lock)LOCK_INITIALIZER;
 	memset(communicators, 0, sizeof(communicators));
 	wanted = 0;
 }

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { WINDOWS_KEPT = 32, THREADS_MAX = 1 << 18 };
@@ -69,6 +68,12 @@ static struct thread_state *make_stack(struct thread_state *thread)
 	atomic_store_explicit(&thread->nvtx, (uint8_t *)s - (uint8_t *)thread,
 			      memory_order_release);
 	return thread;
+}
+
+void nvtx_prepare(void)
+{
+	if (make_stack(thread_mine))
+		nvtx_started_prepare();
 }
 
 static inline struct nvtx_stack *stack_of(struct thread_state *thread)
@@ -292,7 +297,7 @@ uint64_t nvtx_start(const struct nvtx_event *what)
 	if (UNLIKELY(!nvtx_mine.number)) {
 		uint32_t number = atomic_fetch_add_explicit(&thread_count, 1, memory_order_relaxed);
 		nvtx_mine.number = 1 + number % (THREADS_MAX - 1);
-		nvtx_mine.tid = (uint32_t)syscall(SYS_gettid);
+		nvtx_mine.tid = arena_thread_number();
 	}
 	uint64_t serial = (uint64_t)nvtx_mine.number << 32 | ++nvtx_mine.started;
 	uint32_t word = session_word_now();

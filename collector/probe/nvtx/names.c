@@ -69,7 +69,7 @@ static struct tables *own_tables(void)
 
 void nvtx_names_own(void)
 {
-	lock_take(&lock);
+	lock_take_masked(&lock);
 	own_tables();
 	lock_release(&lock);
 }
@@ -94,7 +94,12 @@ bool nvtx_names_adopt(void)
 
 void nvtx_names_lock(void)
 {
-	lock_take(&lock);
+	lock_take_masked(&lock);
+}
+
+void nvtx_names_before_fork(void)
+{
+	lock_take_until(&lock, UINT64_MAX); /* its holders are masked, so none is interrupted */
 }
 
 void nvtx_names_unlock(void)
@@ -155,7 +160,7 @@ static uint32_t add_domain(struct tables *t, uint32_t name)
 
 uint32_t nvtx_domain_find(uint32_t name)
 {
-	lock_take(&lock);
+	lock_take_masked(&lock);
 	uint32_t domain = add_domain(own_tables(), name);
 	lock_release(&lock);
 	return domain;
@@ -204,7 +209,7 @@ void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name)
 {
 	if (nvtx_object_name(object, id) == name)
 		return;
-	lock_take(&lock);
+	lock_take_masked(&lock);
 	struct tables *t = own_tables();
 	uint32_t count = COUNT_OF(t->object_count);
 	if (count < OBJECTS) {

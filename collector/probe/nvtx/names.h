@@ -88,4 +88,6 @@ void nvtx_names_own(void);
 bool nvtx_names_adopt(void);
 /* For what else is registered. */
 void nvtx_names_lock(void);
+/* The same without a system call. */
+void nvtx_names_before_fork(void);
 void nvtx_names_unlock(void);

@@ -311,6 +311,11 @@ static struct table *make_table(void)
 	return GET(started);
 }
 
+void nvtx_started_prepare(void)
+{
+	make_table();
+}
+
 void nvtx_started_adopt(void)
 {
 	PUT(started, arena_table_there(ARENA_NVTX_STARTED, sizeof(struct table)));

@@ -121,6 +121,8 @@ void nvtx_started_put_open(uint64_t window, const struct tick_span *span, thread
 			   void *arg);
 /* In the child of a fork: nothing is open. */
 void nvtx_started_clear(void);
+/* Before the first range, so that it makes no system call. */
+void nvtx_started_prepare(void);
 /* After arena_adopt(): takes the table in it. */
 void nvtx_started_adopt(void);
 
