@@ -48,6 +48,7 @@ def other_pages(tool, args):
 
 def check_words(tool, args):
     pages = dict(other_pages(tool, args), text=page(tool, args, 100))
+    has_operators = set()
     for name, text in pages.items():
         if "not known" in text and "replay may save" in text:
             yield f"{name}: speaks of a replay that there is not"
@@ -56,10 +57,14 @@ def check_words(tool, args):
         for line in text.split("\n"):
             if NOTHING.search(line):
                 yield f"{name}: {NOTHING.search(line)[0]} in: {line[:120]}"
+            if args[0].endswith(WITHOUT) and line.lstrip("# ").upper().startswith("OPERATORS"):
+                has_operators.add(name)
             if name == "html" and args[0].endswith(WITHOUT) and "(replay)" in line:
                 yield f"html: speaks of a replay that there is not: {line[:120]}"
             if args[0].endswith(WITHOUT) and "GPU" in NO_GPU.sub("", line):
                 yield f"{name}: speaks of a GPU: {line[:120]}"
+    if args[0].endswith(WITHOUT) and has_operators != set(pages):
+        yield f"operators are in {sorted(has_operators)} only"
 
 
 def check(tool, args):
@@ -100,7 +105,7 @@ def main():
                 where = os.path.join(scratch, ranks)
                 subprocess.run([os.path.join(a.bin, "samples/generate"), "--out", where, "--events", "20000",
                                 "--ranks", ranks, "--slow-rank", "0"], check=True, stdout=subprocess.DEVNULL)
-                subprocess.run([os.path.join(a.bin, "tacho-convert"), "-q", where, "--kinds", "range", "-t", "log", "-o", where + WITHOUT],
+                subprocess.run([os.path.join(a.bin, "tacho-convert"), "-q", where, "--kinds", "range", "-t", "chrome", "-o", where + WITHOUT],
                                check=True)
                 rows += [[where], [where + WITHOUT], [where, "--steps", "3"]]
             rows.append(["--diff", os.path.join(scratch, "3/r0.tacho"), os.path.join(scratch, "3/r1.tacho")])

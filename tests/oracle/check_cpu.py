@@ -188,6 +188,15 @@ ONE_RANK = {
 }
 
 
+def check_operators(t, args, path):
+    """On pages: their calls, time and share of a step of 10 ms, the longest first."""
+    for form in ("text", "md", "html"):
+        page = subprocess.run([f"{args.bin}/tacho-analyze", "-q", "-f", form, path], capture_output=True, text=True, check=True).stdout
+        words = re.sub(r"<[^>]*>|\|", " ", page)
+        rows = re.findall(r"aten::(\w+) +([\d.]+) +([\d.]+) +([\d.]+)", words)
+        t.equal(f"operators, {form}", rows, [("mm", "1", "3.00", "30.0"), ("linear", "1", "2.00", "20.0")])
+
+
 def check_one_rank(t, args, folder):
     for name, (rows, want, words) in ONE_RANK.items():
         found = findings(args, [one_rank(folder, "one", rows)])
@@ -208,6 +217,7 @@ def check_one_rank(t, args, folder):
         found = findings(args, [one_rank(folder, "random", rows)])
         t.true(f"advice with {kind or 'no loader'}: {found}", all(part in found[rule]["advice"]
                and (kind or "the loader" not in found[rule]["advice"]) for rule, part in words.items()))
+    check_operators(t, args, one_rank(folder, "operators", ONE_RANK["training"][0]))
     found = findings(args, [one_rank(folder, "place", ONE_RANK["code"][0])])
     out = [("cpu_op", "aten::conv2d", 0, 3000), ("cpu_op", "aten::conv2d", 6000, 9000)]
     outside = findings(args, [one_rank(folder, "place", out, mark=5000)])["cpu_operators"]

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* KERNELS and COPIES, of all ranks together. */
+/* KERNELS, of jobs without a GPU OPERATORS, and COPIES, of all ranks together. */
 #include "analyze/format/page/internal.h"
 
 #include "analyze/engine/hist.h"
+#include "convert/name/name.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -14,12 +15,17 @@ struct kernel {
 };
 
 /* Rows of one name become one; the most time first.  Returns how many there are. */
-static size_t take_kernels(const struct view *v, struct kernel *all)
+static size_t take_kernels(const struct view *v, bool is_host, struct kernel *all)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < v->count; i++)
-		all[i] = (struct kernel){
+		all[i] = is_host ? (struct kernel){
+			.name = view_cell(v, i, "name").text,
+			.class = operator_category(view_cell(v, i, "name").text),
+			.calls = view_u64(v, i, "count"),
+			.total_ns = view_u64(v, i, "ns"),
+		} : (struct kernel){
 			.name = view_cell(v, i, "name").text,
 			.class = view_text(v, i, "class"),
 			.calls = view_u64(v, i, "count"),
@@ -113,33 +119,40 @@ static void add_figures(const struct page *p, struct blocks *b, struct block_row
 	add_time(b, r, per_step(p, k->total_ns), unit);
 }
 
-/* Kernels of the file by name, as many as the medium shows, and all others together. */
+/* Kernels of the file by name, as many as the medium shows, and all others together; without a GPU
+ * the operators of the step threads that are in no other operator. */
 struct kernels {
 	struct kernel *all, sum, rest;
 	size_t count, shown;
-	int tenths[12]; /* of a percent of the kernel time: of those shown and of the rest */
+	bool is_host;
+	uint64_t whole_ns; /* the kernel time; of operators the steps */
+	int tenths[13];    /* of a percent of that: those shown, the rest, what is none of them */
 };
 
 static void take_shown(const struct page *p, struct kernels *k, struct blocks *b)
 {
-	struct view v = page_view(p, "kernels");
+	bool is_host = !p->gpus.count;
+	struct view v = page_view(p, is_host ? "host_operators" : "kernels");
 	size_t most = is_text(p) ? 5 : 10, rest;
-	double parts[12];
+	double parts[13];
 
-	*k = (struct kernels){ .all = blocks_take(b, v.count, sizeof(*k->all)) };
-	k->count = k->all ? take_kernels(&v, k->all) : 0;
+	*k = (struct kernels){ .all = blocks_take(b, v.count, sizeof(*k->all)),
+			       .is_host = is_host };
+	k->count = k->all ? take_kernels(&v, is_host, k->all) : 0;
 	/* never a single one as the rest */
 	k->shown = k->count <= most + (p->medium != MEDIUM_MD) ? k->count : most;
 	k->sum = sum_of(k->all, k->count);
+	k->whole_ns = is_host ? page_sum(&p->ranks, "complete_wall_ns") : k->sum.total_ns;
 	k->rest = sum_of(k->all + k->shown, k->count - k->shown);
 	for (size_t i = 0; i < k->shown; i++) {
 		parts[i] = (double)k->all[i].total_ns;
-		if (p->medium == MEDIUM_HTML && k->all[i].median_ns == NO_U64)
+		if (p->medium == MEDIUM_HTML && !is_host && k->all[i].median_ns == NO_U64)
 			k->all[i].median_ns = median_of(&v, k->all[i].name);
 	}
 	parts[k->shown] = (double)k->rest.total_ns;
-	rest = k->shown < k->count ? k->shown : k->shown - 1;
-	percents(parts, rest + 1, (double)k->sum.total_ns, rest, k->tenths);
+	parts[k->shown + 1] = (double)k->whole_ns - (double)k->sum.total_ns;
+	rest = is_host ? k->shown + 1 : k->shown < k->count ? k->shown : k->shown - 1;
+	percents(parts, rest + 1, (double)k->whole_ns, rest, k->tenths);
 }
 
 static void add_microseconds(struct blocks *b, struct block_row *r, uint64_t ns)
@@ -156,14 +169,19 @@ static void add_kernel(const struct page *p, struct blocks *b, struct block_row 
 
 	if (is_text(p))
 		width = name_width(p, layout_of(p).name);
-	add_cell(r, show_nth_name(b, &of->all->name, sizeof(*of->all), i, width))->whole = k->name;
+	/* names of operators are as short as the code has them */
+	add_cell(r, of->is_host ? k->name
+				: show_nth_name(b, &of->all->name, sizeof(*of->all), i, width))
+		->whole = k->name;
 	add_figures(p, b, r, k, unit);
 	if (p->medium == MEDIUM_MD) /* each by itself, as not all rows are here */
-		add_number(b, r, 100 * ns / (double)of->sum.total_ns, 1);
+		add_number(b, r, 100 * ns / (double)of->whole_ns, 1);
 	else
 		add_percent(b, r, of->tenths[i]);
-	add_bar(r, !strcmp(k->class, "comm") ? TOKEN_COMM : TOKEN_COMPUTE,
+	add_bar(r, !strncmp(k->class, "comm", 4) ? TOKEN_COMM : TOKEN_COMPUTE,
 		of->all[0].total_ns ? ns / (double)of->all[0].total_ns : 0);
+	if (of->is_host)
+		return;
 	add_microseconds(b, r, k->median_ns);
 	add_microseconds(b, r, k->max_ns);
 }
@@ -194,7 +212,7 @@ void build_kernels(const struct page *p, struct blocks *b)
 {
 	struct layout l = layout_of(p);
 	struct kernels k;
-	const char *names, *calls;
+	const char *names, *calls, *of;
 	struct time_unit unit;
 	struct block_table *t;
 
@@ -204,7 +222,8 @@ void build_kernels(const struct page *p, struct blocks *b)
 	unit = kernel_unit(p, &k);
 	names = show_count(b, k.count);
 	calls = show_count(b, k.sum.calls);
-	add_section(b, "Kernels",
+	of = k.is_host ? blocks_text(b, "%% of %s", step_word(p)) : "% of kernel time";
+	add_section(b, k.is_host ? "Operators" : "Kernels",
 		    is_text(p) && p->has_steps && l.name < 55
 			    ? blocks_text(b, "%s name%s; rows per step", names, plural(k.count))
 		    : is_text(p)
@@ -213,18 +232,22 @@ void build_kernels(const struct page *p, struct blocks *b)
 					  l.name < 55    ? ""
 					  : p->has_steps ? "; rows per step"
 							 : "; in the window")
-			    : blocks_text(b, "%s names, %s calls. Calls and time are per %s%s.",
-					  names, calls, step_word(p),
+			    : blocks_text(b, "%s names, %s calls%s. Calls and time are per %s%s.",
+					  names, calls, k.is_host ? " in no other operator" : "",
+					  step_word(p),
 					  p->ranks.count > 1 ? ", mean of the ranks" : ""));
 	const struct block_column columns[] = {
-		{ .md = "kernel", .width = l.name, .class = "name", .is_left = true },
+		{ .md = k.is_host ? "operator" : "kernel",
+		  .width = l.name,
+		  .class = "name",
+		  .is_left = true },
 		{ .title = "calls",
 		  .md = blocks_text(b, "calls per %s", step_word(p)),
 		  .end = l.calls_end },
 		{ .title = unit.name, .end = l.time_end },
-		{ .text = l.share + 16 <= p->width ? "% of kernel time" : "    %",
-		  .html = "% of kernel\ntime",
-		  .md = "% of kernel time",
+		{ .text = l.share + 16 <= p->width ? of : "    %",
+		  .html = k.is_host ? of : "% of kernel\ntime",
+		  .md = of,
 		  .end = l.share + 5,
 		  .title_at = l.share },
 		{ .hidden = IN(MEDIUM_MD),
@@ -236,6 +259,7 @@ void build_kernels(const struct page *p, struct blocks *b)
 		{ .title = "max \xc2\xb5s", .hidden = IN(MEDIUM_TEXT), .class = "median" },
 	};
 	t = ADD_TABLE(b, columns);
+	t->count -= k.is_host ? 2 : 0; /* how long single operators take is not kept */
 	t->class = "kernels";
 	for (size_t i = 0; i < k.shown; i++)
 		add_kernel(p, b, add_row(b, t, TOKEN_TEXT, NULL), &k, i, &unit);
@@ -246,7 +270,12 @@ void build_kernels(const struct page *p, struct blocks *b)
 			     blocks_text(b, "%s more", show_count(b, k.count - k.shown)), &k.rest,
 			     show_percent(b, k.tenths[k.shown]), &unit);
 	if (p->medium == MEDIUM_HTML)
-		add_together(p, b, t, "sum", "sum", &k.sum, "100.0", &unit);
+		add_together(
+			p, b, t, "sum", "sum", &k.sum,
+			k.is_host ? show_number(
+					    b, 100 * (double)k.sum.total_ns / (double)k.whole_ns, 1)
+				  : "100.0",
+			&unit);
 }
 
 /* ---- copies ----------------------------------------------------------------------------- */

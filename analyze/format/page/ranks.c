@@ -443,6 +443,8 @@ void build_kernels_of_ranks(const struct page *p, struct blocks *b)
 	double *ns = blocks_take(b, v.count, sizeof(*ns));
 	size_t count, row_count = 0, comm_count = 0, end;
 
+	if (!p->gpus.count)
+		build_kernels(p, b);
 	if (b->is_full || !v.count)
 		return;
 	count = take_rank_kernels(p, all);
