@@ -3,7 +3,6 @@
 #include "analyze/format/page/internal.h"
 
 #include "analyze/engine/hist.h"
-#include "convert/name/name.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -22,7 +21,7 @@ static size_t take_kernels(const struct view *v, bool is_host, struct kernel *al
 	for (size_t i = 0; i < v->count; i++)
 		all[i] = is_host ? (struct kernel){
 			.name = view_cell(v, i, "name").text,
-			.class = operator_category(view_cell(v, i, "name").text),
+			.class = "",
 			.calls = view_u64(v, i, "count"),
 			.total_ns = view_u64(v, i, "ns"),
 		} : (struct kernel){
@@ -178,7 +177,10 @@ static void add_kernel(const struct page *p, struct blocks *b, struct block_row 
 		add_number(b, r, 100 * ns / (double)of->whole_ns, 1);
 	else
 		add_percent(b, r, of->tenths[i]);
-	add_bar(r, !strncmp(k->class, "comm", 4) ? TOKEN_COMM : TOKEN_COMPUTE,
+	add_bar(r,
+		of->is_host                 ? TOKEN_OTHER
+		: !strcmp(k->class, "comm") ? TOKEN_COMM
+					    : TOKEN_COMPUTE,
 		of->all[0].total_ns ? ns / (double)of->all[0].total_ns : 0);
 	if (of->is_host)
 		return;
