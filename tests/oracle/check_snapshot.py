@@ -235,6 +235,9 @@ def check_report(tool, folder):
         if kept:
             expect("MEMORY" in page and "was asked for" in page and "MiB" in page, f"seed {seed}: {page[:400]}")
         expect("A memory snapshot has no times" in " ".join(page.split()), f"seed {seed}: what the page is about: {page[:600]}")
+        expect("   host   \xb7" not in page, f"seed {seed}: a strip without a phase: {page[:900]}")
+        steps = tool.report(path, "memory")["memory"][0]["steps"]
+        expect(len(steps) < 2 or "STEPS" not in page or "memory at most: min" in page, f"seed {seed}: no memory of steps: {page[:900]}")
         level = max(tool.report(path, "memory")["memory"], key=lambda row: row["peak_bytes"])
         owner = max(level["peaks"][0]["owners"], key=lambda o: o["live_bytes"])
         line = [line for line in page.splitlines() if line.startswith(owner["owner"][:10]) and line.endswith(

@@ -16,7 +16,7 @@ void build_hang(const struct page *p, struct blocks *b)
 	for (size_t i = 0; i < v.count && i < most; i++) {
 		struct block *new = add_block(b, BLOCK_WARNING);
 
-		new->callout.label = "HANG";
+		new->callout.label = view_cell(&v, i, "waiting").text ? "HANG" : "NO DUMP";
 		new->callout.first = view_cell(&v, i, "sentence").text;
 		/* What is known of the cause: a mismatch, how long the late rank was away, and
 		 * where it is. */

@@ -104,13 +104,25 @@ static const char *summed_text(const struct step_times *t, struct blocks *b)
 			   show_count(b, t->all));
 }
 
+/* A value a step, from step `first` to `last`, at the end of the line before. */
+static void add_spark(struct blocks *b, const double *values, size_t count, double median,
+		      uint64_t first, uint64_t last)
+{
+	struct block *new = add_block(b, BLOCK_SPARK);
+
+	new->spark.values = values;
+	new->spark.count = count;
+	new->spark.median = median;
+	new->spark.first = first;
+	new->spark.last = last;
+}
+
 static void add_times(const struct page *p, const struct step_times *t, const struct view *steps,
 		      struct blocks *b)
 {
 	struct time_unit unit = time_unit_of(t->max, 1);
 	const char *count = blocks_text(b, "%s complete, ", show_count(b, t->counted));
 	const char *wall;
-	struct block *spark;
 
 	if (t->counted != t->all && t->settling)
 		count = blocks_text(b, "%s of %s counted, %s settling, ", show_count(b, t->counted),
@@ -125,14 +137,34 @@ static void add_times(const struct page *p, const struct step_times *t, const st
 	add_sentencef(b, ROLE_TEXT, 14, "%s%s", count, wall);
 	if (t->count < 2)
 		return;
-	spark = add_block(b, BLOCK_SPARK);
-	spark->spark.values = t->in_order;
-	spark->spark.count = t->count;
-	spark->spark.median = t->median;
-	spark->spark.first = view_u64(steps, t->rows[0], "step");
-	spark->spark.last = view_u64(steps, t->rows[t->count - 1], "step");
+	add_spark(b, t->in_order, t->count, t->median, view_u64(steps, t->rows[0], "step"),
+		  view_u64(steps, t->rows[t->count - 1], "step"));
 	if (t->summed)
 		add_sentence(b, ROLE_NOTE, 14, summed_text(t, b));
+}
+
+/* The most memory in use in each step, for files that say nothing else of a step. */
+static void add_levels(const struct page *p, struct blocks *b)
+{
+	struct view memory = page_of_rank(p, "memory", 0), all = page_view(p, "memory_steps"), v;
+	double *sorted, *most;
+
+	if (!memory.count)
+		return;
+	v = view_below(&all, memory.rows[0], table_keys(memory.type));
+	sorted = blocks_take(b, v.count, sizeof(*sorted));
+	most = blocks_take(b, v.count, sizeof(*most));
+	if (!v.count || !sorted || !most)
+		return;
+	for (size_t i = 0; i < v.count; i++)
+		sorted[i] = most[i] = view_number(&v, i, "max_bytes");
+	double median = median_double(sorted, v.count); /* sorts them */
+	add_sentencef(b, ROLE_TEXT, 14, "memory at most: min %s%smedian %s%smax %s",
+		      show_bytes(b, sorted[0]), DOT, show_bytes(b, median), DOT,
+		      show_bytes(b, sorted[v.count - 1]));
+	if (v.count > 1 && is_text(p))
+		add_spark(b, most, v.count, median, view_u64(&v, 0, "step"),
+			  view_u64(&v, v.count - 1, "step"));
 }
 
 static const char *note_text(const struct step_times *t, struct blocks *b)
@@ -238,6 +270,9 @@ static void add_timelines(const struct page *p, const struct view *steps,
 			host = view_cell(&v, 0, is_text(p) ? "host_cells" : "host_bins").text;
 			gpu = view_cell(&v, 0, is_text(p) ? "gpu_cells" : "gpu_bins").text;
 		}
+		/* A file of memory alone has no phase, and no GPU to show beside. */
+		if (!p->gpus.count && host && host[strspn(host, ".")] == '\0')
+			continue;
 		if (v.count && (host || is_text(p)))
 			rows[used++] = (struct step_timeline){
 				.step = view_u64(&v, 0, "step"),
@@ -246,8 +281,10 @@ static void add_timelines(const struct page *p, const struct view *steps,
 				.wall_ns = t->in_order[chosen[i]],
 			};
 	}
-	if (!used)
+	if (!used) {
+		add_levels(p, b);
 		return;
+	}
 	new = add_block(b, BLOCK_TIMELINES);
 	new->timelines.rows = rows;
 	new->timelines.count = used;

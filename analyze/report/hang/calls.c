@@ -64,6 +64,7 @@ static enum status put_call(struct accumulator *f, const struct call *c, struct 
 {
 	const char *state = trace_attr_text(f->trace, c->schema, "state");
 	const char *members = trace_attr_text(f->trace, c->schema, "group_ranks");
+	const char *about = trace_attr_text(f->trace, c->schema, "group_description");
 	char group[TEXT_BYTES];
 	union value keys[CALL_STATE], *row;
 
@@ -81,8 +82,9 @@ static enum status put_call(struct accumulator *f, const struct call *c, struct 
 	TRY(put_text(f, &row[CALL_SIZES], trace_attr_text(f->trace, c->schema, "in_sizes"), err));
 	TRY(put_text(f, &row[CALL_TYPES], trace_attr_text(f->trace, c->schema, "in_types"), err));
 	TRY(put_text(f, &row[CALL_MEMBERS], members, err));
-	TRY(put_text(f, &row[CALL_ABOUT], trace_attr_text(f->trace, c->schema, "group_description"),
-		     err));
+	if (about && !strcmp(about, "default_pg")) /* gloo lists its ranks under no name */
+		row[CALL_WORLD].u64 = trace_get_process(f->trace, c->process)->world_size;
+	TRY(put_text(f, &row[CALL_ABOUT], about, err));
 	return put_text(f, &row[CALL_WHERE], trace_attr_text(f->trace, c->schema, "where"), err);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hangs (DEFINITIONS.md 7): in each process group the first collective that some rank has not
- * completed, the ranks that wait in it, those that never called it, and those without a dump.
+ * completed, the ranks that wait in it, those that never called it, and those without a dump.  A
+ * rank without a dump is said where nobody waits too: it may have died, and gloo then ends what the
+ * others do as if it were done.
  *
  * Dumps of PyTorch's Flight Recorder are matched by process group and sequence number, so neither
  * clocks nor complete rings are needed.  The group's list of members names ranks without a dump.
@@ -16,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMBERS_MOST = 1 << 20 };
+enum { MEMBERS_MOST = 1 << 20, WORLD_MOST = 1 << 14 };
 
 #define HANG_COLUMNS(X)                                                                            \
 	X(HANG_PLACE, "place", NULL, U64, KEY, "1: the group that hung first")                     \
@@ -24,13 +26,13 @@ enum { MEMBERS_MOST = 1 << 20 };
 	X(HANG_ABOUT, "description", "description", TEXT, MAX,                                     \
 	  "of the group, as the program has it")                                                   \
 	X(HANG_SEQ, "seq", "number", U64, MAX,                                                     \
-	  "of the first collective that a rank did not complete")                                  \
+	  "of the first collective that a rank did not complete, else of the last")                \
 	X(HANG_OPERATION, "operation", "operation", TEXT, MAX,                                     \
 	  "operation that most ranks requested")                                                   \
 	X(HANG_DONE, "completed_by_all", "done by all", U64, MAX,                                  \
 	  "number of the latest collective that every rank with a dump completed")                 \
 	X(HANG_WAITING, "waiting", "wait", TEXT, MAX,                                              \
-	  "ranks that requested it and did not complete it")                                       \
+	  "ranks that requested it and did not complete it; null: none")                           \
 	X(HANG_NEVER, "never_came", "never came", TEXT, MAX,                                       \
 	  "ranks whose latest collective is one before it; null: none")                            \
 	X(HANG_NOT_STARTED, "not_started", "not started", TEXT, MAX,                               \
@@ -46,7 +48,7 @@ enum { MEMBERS_MOST = 1 << 20 };
 	  "functions of the late rank, otherwise of a waiting one")                                \
 	X(HANG_SENTENCE, "sentence", NULL, TEXT, MAX, "the same for people")
 static TABLE(hang, HANG_COLUMNS,
-	     .null_texts = "description never_came not_started no_dump mismatch where",
+	     .null_texts = "description waiting never_came not_started no_dump mismatch where",
 	     .is_finished = true, .is_seldom = true);
 
 struct row { /* a collective of one rank */
@@ -135,9 +137,16 @@ static enum status member_add(struct group *g, uint64_t rank, struct error *err)
 static enum status take_members(struct group *g, struct error *err)
 {
 	const char *list = g->rows[0].cells[CALL_MEMBERS].text;
+	uint64_t world = 0;
 
-	for (size_t i = 0; i < g->count; i++)
+	for (size_t i = 0; i < g->count; i++) {
+		uint64_t size = g->rows[i].cells[CALL_WORLD].u64;
+
+		world = size > world ? size : world;
 		TRY(member_add(g, g->rows[i].rank, err));
+	}
+	for (uint64_t rank = 0; !list && rank < world && rank < WORLD_MOST; rank++)
+		TRY(member_add(g, rank, err));
 	while (list && *list) {
 		char *end;
 		unsigned long long rank = strtoull(list, &end, 10);
@@ -263,20 +272,25 @@ static void take_mismatch(struct group *g)
 	}
 }
 
-/* false: nothing of the group is open. */
+/* false: nothing of the group is open, and each rank has a dump. */
 static bool take_state(struct group *g)
 {
-	bool any_started = false;
+	bool any_started = false, any_gone = false;
+	uint64_t last = 0;
 
 	g->seq = g->done = UINT64_MAX;
 	for (size_t i = 0; i < g->member_count; i++) {
 		const struct member *m = &g->members[i];
 
+		any_gone |= !m->is_there;
+		last = m->last_seq > last ? m->last_seq : last;
 		if (m->is_there && m->open_seq < g->seq)
 			g->seq = m->open_seq;
 		if (m->is_there && m->done_seq < g->done)
 			g->done = m->done_seq;
 	}
+	if (g->seq == UINT64_MAX && any_gone)
+		g->seq = last;
 	if (g->seq == UINT64_MAX)
 		return false;
 	g->asked_ns = UINT64_MAX;
@@ -311,10 +325,17 @@ static bool take_state(struct group *g)
 
 static void put_sentence(struct group *g, char out[TEXT_BYTES])
 {
-	size_t at = (size_t)snprintf(
-		out, TEXT_BYTES, "%.60s %llu of process group %.60s hangs: ", g->usual->operation,
-		(unsigned long long)g->seq, g->usual->group);
+	size_t at = (size_t)snprintf(out, TEXT_BYTES,
+				     "%.60s %llu of process group %.60s %s: ", g->usual->operation,
+				     (unsigned long long)g->seq, g->usual->group,
+				     g->waiting.count ? "hangs" : "is the last");
 
+	if (!g->waiting.count) {
+		snprintf(out + at, TEXT_BYTES - at,
+			 "no dump of rank%s %.100s, which may have died; no other rank waits.",
+			 g->no_dump.count > 1 ? "s" : "", list_text(&g->no_dump));
+		return;
+	}
 	if (g->never.count)
 		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
 				       "rank%s %.100s never asked for it",
@@ -372,8 +393,9 @@ static enum status put_group(struct table *t, struct group *g, uint64_t place, s
 	return put_cell(t, &row[HANG_SENTENCE], sentence, err);
 }
 
-struct stuck { /* a group that hangs */
+struct stuck { /* a group that hangs, or has ranks without a dump */
 	uint64_t asked_ns;
+	bool waits;
 	size_t first, count; /* of rows */
 };
 
@@ -393,7 +415,7 @@ static enum status put_groups(struct table *t, const struct row *rows, size_t co
 			      struct error *err)
 {
 	struct stuck *stuck = NULL;
-	size_t stuck_count = 0, cap = 0;
+	size_t stuck_count = 0, waiting = 0, cap = 0;
 	enum status status = ST_OK;
 	struct group g;
 	bool hangs;
@@ -405,11 +427,20 @@ static enum status put_groups(struct table *t, const struct row *rows, size_t co
 		if (status == ST_OK && hangs)
 			status = vec_reserve(&stuck, &cap, stuck_count + 1, err);
 		if (status == ST_OK && hangs)
-			stuck[stuck_count++] = (struct stuck){ g.asked_ns, i, end - i };
+			stuck[stuck_count++] =
+				(struct stuck){ g.asked_ns, g.waiting.count > 0, i, end - i };
 		free(g.members);
 	}
 	if (stuck_count)
-		SORT_BY(stuck, stuck_count, UP(struct stuck, asked_ns), UP(struct stuck, first));
+		SORT_BY(stuck, stuck_count, DOWN(struct stuck, waits), UP(struct stuck, asked_ns),
+			UP(struct stuck, first));
+	/* Where nobody waits, a rank without a dump is said once, by the group that it left last.
+	 */
+	while (waiting < stuck_count && stuck[waiting].waits)
+		waiting++;
+	if (stuck_count && !waiting)
+		stuck[waiting++] = stuck[stuck_count - 1];
+	stuck_count = waiting;
 	for (size_t i = 0; i < stuck_count && status == ST_OK; i++) {
 		status = group_take(&g, rows + stuck[i].first, stuck[i].count, &hangs, err);
 		if (status == ST_OK)

@@ -16,6 +16,7 @@ enum { KEPT = 128 /* latest collectives of a group and rank */, TEXT_BYTES = 512
 	X(CALL_SIZES, "sizes", NULL, TEXT, MAX, "of inputs, as JSON")                              \
 	X(CALL_TYPES, "types", NULL, TEXT, MAX, "of inputs, as JSON")                              \
 	X(CALL_MEMBERS, "members", NULL, TEXT, MAX, "ranks of the group, as the file has them")    \
+	X(CALL_WORLD, "world_size", NULL, U64, MAX, "of the default group; 0: not known")          \
 	X(CALL_ABOUT, "description", NULL, TEXT, MAX, "of the group")                              \
 	X(CALL_WHERE, "where", NULL, TEXT, MAX, "functions that asked for it")
 enum { CALL_COLUMNS(COLUMN_PLACE) };
