@@ -251,6 +251,20 @@ def check_validation_steps(t, args, folder):
     out = subprocess.run([f"{args.bin}/tacho-analyze", "-q", "--format", "json", "--report", "phases", path],
                          capture_output=True, text=True, check=True)
     got = {row["name"]: row["wall_ns"] // 1000 for row in json.loads(out.stdout)["ranks"][0]["phases"]}
+    many = []       # more than are waited for: the step before decides
+    for number, kind in enumerate("TVV"):
+        at = 1000 + number * 3 * STEP
+        rows = training(number=9) if kind == "T" else [("cpu_op", "aten::linear", 0, 100)] + [
+            ("cpu_op", "aten::relu", 110 + i * 0.4, 110.4 + i * 0.4) for i in range(70000)]
+        for cat, what, begin, end, *more in [("user_annotation", f"ProfilerStep#{number}", 0, 3 * STEP), *rows]:
+            many.append(Job.event(cat, what, 1, 1, at + begin, at + end, more[0] if more else {}))
+    with open(f"{folder}/many.json", "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": many}, f)
+    long = subprocess.run([f"{args.bin}/tacho-analyze", "-q", "--format", "json", "--report", "phases", f"{folder}/many.json"],
+                          capture_output=True, text=True, check=True)
+    rows = {row["name"]: row["wall_ns"] // 1000 for row in json.loads(long.stdout)["ranks"][0]["phases"]}
+    t.equal("long steps of validation", {name: rows.get(name) for name in ("validation", "forward")},
+            {"validation": 28100, "forward": 2000 + 28100})
     t.equal("steps of validation", {name: got.get(name) for name in ("validation", "forward", "backward")},
             {"validation": 4 * 5500, "forward": 2 * 2000 + 5500 + 2000, "backward": 2 * 3000 + 1999})
 

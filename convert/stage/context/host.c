@@ -468,6 +468,8 @@ struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t
 			state.phase = PHASE_VALIDATION;
 		else if (p->is_without_gradient && !p->gave_up)
 			state.phase = PHASE_FORWARD_ONLY;
+		else if (p->is_without_gradient && !p->expects_backward)
+			state.phase = PHASE_VALIDATION;
 		if (p->engine_until_ns > t)
 			state = (struct host_state){ PHASE_BACKWARD, true, p->engine_until_ns };
 	} else if (p->active_until_ns > t) {

@@ -93,8 +93,10 @@ struct host_process {
 	bool is_without_gradient; /* ... as the latest layer on the step thread and all since */
 	uint64_t backward_at; /* when operators of autograd last began on any thread, + 1; 0: never
 			       */
-	bool gave_up;         /* to wait for the backward of the mark that began last */
-	uint64_t work_ns;     /* when the step thread last put kernels on a GPU or ran autograd */
+	/* Of the mark that began last: too many events waited for its backward; the mark before had
+	 * one, or there was none, so that this one has one, too, then. */
+	bool gave_up, expects_backward;
+	uint64_t work_ns; /* when the step thread last put kernels on a GPU or ran autograd */
 	uint64_t active_until_ns;        /* greatest end of work on the autograd threads */
 	bool busy_begins, active_begins; /* at the instant whose events are being entered */
 

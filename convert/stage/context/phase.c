@@ -115,7 +115,8 @@ enum status phase_give_up(struct context *c, struct error *err)
 	TRY(process_advance(c, p, t, err));
 	if (first->phase == PHASE_FORWARD_ONLY) {
 		p->gave_up = true;
-		process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_FORWARD);
+		process_resolve(c, p, PHASE_FORWARD_ONLY,
+				p->expects_backward ? PHASE_FORWARD : PHASE_VALIDATION);
 		return process_turn(c, p, t, err);
 	}
 	process_resolve(c, p, PHASE_GAP, PHASE_OTHER);
@@ -160,6 +161,7 @@ static enum status enter_mark(struct context *c, struct host_process *p, const s
 	p->current.begins_step = true;
 	process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_VALIDATION);
 	p->gave_up = false;
+	p->expects_backward = !p->mark_step || p->backward_at > p->mark_begin_ns;
 	p->mark_begin_ns = e->begin_ns;
 	p->mark_end_ns = e->end_ns;
 	p->mark_step = mark.number < STEP_MAX ? (uint32_t)mark.number + 1 : STEP_MAX;
