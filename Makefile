@@ -229,6 +229,7 @@ check-cupti: all fake $(B)/tests/dump
 # traces and generated: what is known of files; changed: a known change of one changes just that;
 # pages: well-formed, escaped, the terminal's figures;
 # ranks: who waits for whom, up to 1,024; cpu: findings of jobs without a GPU; findings: the right one wins, the others stay silent;
+# bounds: jobs made again without what a finding is about gain no less than it promises;
 # partial: one report over what many processes read; compat: HTA's figures by its definitions;
 # detail: what --max-size leaves, and its sums; cuts: each cut in each format;
 # same-bytes: by any number of threads, at any time;
