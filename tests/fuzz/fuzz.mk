@@ -12,7 +12,8 @@
 
 FUZZ := $(B)/$(if $(AFL),afl,fuzz)
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_FROM := $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS) $(COLLECTOR) collector/control/ask.c collector/record/config.c
+FUZZ_FROM := $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS) $(COLLECTOR) collector/control/ask.c collector/record/config.c \
+	analyze/cli/mcp.c analyze/cli/mcp_tools.c
 FUZZ_COMMON := -std=c11 -D_GNU_SOURCE -I. -I$(B) -g -O1 -pthread -DTACHO_VERSION='"$(VERSION)"' \
 	-DFUZZING -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 ifneq ($(AFL),)

@@ -65,6 +65,15 @@ CHROME = """[{"ph":"M","name":"process_name","pid":7,"args":{"name":"proc"}},
 {"ph":"N","name":"o","id":1,"pid":7,"ts":1},{"ph":"D","name":"o","id":1,"pid":7,"ts":2},
 {"ph":"M","name":"thread_name","pid":7,"tid":1,"args":{"name":"main"}}]
 """
+MCP = """{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+{"jsonrpc": "2.0", "method": "notifications/initialized"}
+{"jsonrpc": "2.0", "id": "b", "method": "tools/list"}
+{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "files", "arguments": {"cursor": 1}}}
+{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "summary", "arguments": {"path": "../x"}}}
+{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "explain", "arguments": {"figure": "idle_ns",
+{"id": 6, "method": "ping"}
+[1]
+"""
 RULES = """{"phases": [{"phase": "forward", "match": "^my_(forward|fwd)[0-9]+"},
 {"phase": "mine", "match": "x{1,3}$"}], "steps": ["^train_step ?([0-9]*)"], "communication": ["mynccl"]}"""
 CONFIG = """{"// a remark": 1, "out": "logs", "window": "steps:10-20", "kinds": ["kernel", "api"], "sample": "50ms",
@@ -224,6 +233,11 @@ def converted(a, out, scratch):
     for name, writer in check_hang.WRITERS.items():
         write(out, "flight", name.replace(" ", "-").replace("'", ""), writer(dump))
     import pickle
+    for protocol in range(6):
+        value = {"entries": [{"a": 1, "b": (2.5, -7)}] * 2, "device_traces": [[{"t": None}], []], "x": [True, 1 << 40]}
+        write(out, "pickle", f"protocol{protocol}", pickle.dumps(value, protocol=protocol))
+    write(out, "pickle", "torch", check_hang.torch_pickle({"entries": [{"state": "started", "sizes": [[4, 2], []]}]}))
+    write(out, "mcp", "session", MCP)
     import snapshots
     snapshot = snapshots.train(1, steps=1, ring=30)
     write(out, "snapshot", "protocol4", pickle.dumps(snapshot, protocol=4))
