@@ -235,7 +235,9 @@ static void draw_peak(struct buf *out, const struct chart *c)
 
 	html_rawf(out,
 		  "<circle cx=\"%.2f%%\" cy=\"%.1f\" r=\"2.5\" fill=\"var(--text)\"/>"
-		  "<text x=\"%.2f%%\" y=\"%.1f\" text-anchor=\"%s\" font-weight=\"650\">peak %s%s",
+		  /* what is reserved may be a line through it */
+		  "<text x=\"%.2f%%\" y=\"%.1f\" text-anchor=\"%s\" font-weight=\"650\" "
+		  "paint-order=\"stroke\" stroke=\"var(--paper)\" stroke-width=\"4\">peak %s%s",
 		  x, y, x, y - 7, x > 70 ? "end" : "start", c->sign,
 		  bytes_text(text, (double)c->curve->peak_bytes));
 	html_raw(out, c->curve->peak_phase ? ", " : "");

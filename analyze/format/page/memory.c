@@ -130,7 +130,9 @@ static void add_owners(const struct page *p, const struct view *v, const struct 
 {
 	unsigned width = name_width(p, 74);
 	const struct block_column columns[] = {
-		{ .title = "taken by, the innermost function first", .width = width },
+		{ .title = "taken by, the innermost function first",
+		  .width = width,
+		  .class = "owner" },
 		{ .title = "at the peak", .end = width + 13 },
 		{ .title = "%", .end = width + 20 },
 	};
