@@ -83,7 +83,7 @@ static bool starts_filtered(void)
 {
 	const char *text = secure_getenv(FILTERS_VARIABLE);
 
-	return text && seccomp_filters("/proc/self") > atoi(text);
+	return text && seccomp_has_more("/proc/self", atoi(text));
 }
 
 /*

@@ -31,7 +31,7 @@ enum { TEXTS_FIRST = 8 << 20 }; /* what the table of texts takes at first */
 
 /* In pages that are wiped by a fork: all zero says that nothing here is this process's. */
 struct claim {
-	bool is_mine;
+	_Atomic bool is_mine;
 };
 
 static struct lock lock = LOCK_INITIALIZER;
@@ -40,9 +40,10 @@ static struct claim *_Atomic claim;
 static bool may_make = true; /* not in a child of a bare clone(), whose `claim` is wiped */
 static size_t threads_most = THREADS_USUAL;
 static bool (*introduce)(int fd);
-static bool introduced, is_early;
+static _Atomic bool introduced;
+static bool is_early;
 static unsigned forbidden, lacking; /* bits of enum arena_need */
-static enum arena_refusal refusal;
+static _Atomic enum arena_refusal refusal;
 static uint64_t refused_at;
 static const char *folder = "", *host = ""; /* of files for arenas */
 static uint64_t least_bytes;                /* that are free there before a file is made */
@@ -370,24 +371,16 @@ uint32_t arena_thread_number(void)
 	return (uint32_t) ~(clock >> 3);
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 bool arena_is_filtered(void)
 {
 	struct arena_header *a = arena();
-	uint64_t until = monotonic_ns() + LOOK_LIMIT_MS * UINT64_C(1000000);
+	uint64_t until = lock_now_ns() + LOOK_LIMIT_MS * UINT64_C(1000000);
 	uint64_t question = arena_thread_number(), seen = 0;
 	bool is_asked = false;
 
 	if (!a || !introduced)
 		return false;
-	while (monotonic_ns() < until) {
+	while (lock_now_ns() < until) {
 		seen = is_asked ? atomic_load(&a->look) : 0;
 		if (!is_asked)
 			is_asked = atomic_compare_exchange_strong(&a->look, &seen, question);

@@ -96,6 +96,11 @@ int seccomp_filters(const char *proc)
 	return m == 1 ? FILTERS_STRICT : count && m ? atoi(strchr(count, ':') + 1) : m;
 }
 
+bool seccomp_has_more(const char *proc, int recorder)
+{
+	return recorder != FILTERS_UNKNOWN && seccomp_filters(proc) > recorder;
+}
+
 pid_t introduced_to(void)
 {
 	return spawned;

@@ -36,5 +36,7 @@ bool introduce_is_awaited(void);
 enum { FILTERS_STRICT = 1 << 20, FILTERS_UNKNOWN = -1 };
 /* The number of seccomp filters of the process with this folder ("/proc/self"). */
 int seccomp_filters(const char *proc);
+/* Whether it has more than the recorder; false where either is unknown. */
+bool seccomp_has_more(const char *proc, int recorder);
 /* The number of the recorder that was started for this process; 0: none was. */
 pid_t introduced_to(void);

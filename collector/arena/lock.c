@@ -8,7 +8,7 @@
 #define LIMIT_NS     UINT64_C(2000000000)
 enum { SPINS = 200, PAUSE_NS = 20000 };
 
-static uint64_t now_ns(void)
+uint64_t lock_now_ns(void)
 {
 	struct timespec t;
 
@@ -24,7 +24,7 @@ bool lock_is_mine(const struct lock *l)
 /* Whether the frame of this thread that has the lock will not run on: handlers last less long. */
 static bool takes_over(struct lock *l)
 {
-	uint64_t now = now_ns();
+	uint64_t now = lock_now_ns();
 
 	if (!l->refused_ns)
 		l->refused_ns = now;
@@ -44,7 +44,7 @@ static bool wait_for(struct lock *l, uint64_t until_ns)
 			return true;
 		if (i < SPINS)
 			continue;
-		if (now_ns() >= until_ns)
+		if (lock_now_ns() >= until_ns)
 			return false;
 		nanosleep(&pause, NULL);
 	}
@@ -81,7 +81,7 @@ bool lock_take_until(struct lock *l, uint64_t until_ns)
 
 bool lock_take(struct lock *l)
 {
-	return take(l, now_ns() + LIMIT_NS, false);
+	return take(l, lock_now_ns() + LIMIT_NS, false);
 }
 
 bool lock_take_masked(struct lock *l)
@@ -109,7 +109,7 @@ void lock_take_word(_Atomic uint32_t *word)
 	uint64_t until = 0;
 
 	while (atomic_exchange_explicit(word, 1, memory_order_acquire)) {
-		uint64_t now = now_ns();
+		uint64_t now = lock_now_ns();
 		until = until ? until : now + STEAL_NS;
 		if (now >= until)
 			return;

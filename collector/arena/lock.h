@@ -52,5 +52,7 @@ bool lock_take(struct lock *l);
 bool lock_take_masked(struct lock *l);
 /* The caller has it. */
 void lock_release(struct lock *l);
+/* Of CLOCK_MONOTONIC. */
+uint64_t lock_now_ns(void);
 /* Whether this thread has the lock. */
 bool lock_is_mine(const struct lock *l);

@@ -85,7 +85,7 @@ bool recorder_take_left(int fd, bool died_now)
 		return true;
 	config.ring = 0; /* what is in that ring is saved as another log */
 	cut_log();
-	session_adopt(&config, died_now);
-	return writer_put_left(&config, recorder_probes, arena()->pid,
+	uint64_t first = session_adopt(&config, died_now);
+	return writer_put_left(&config, recorder_probes, first, arena()->pid,
 			       name_text(arena()->command, &len));
 }

@@ -223,8 +223,7 @@ static void answer(const struct server *s, const struct recorded *c, uint64_t lo
 
 	/* in a namespace of its own a thread's number is not the one that we see */
 	snprintf(proc, sizeof(proc), "/proc/%u", c->pid == c->inner_pid ? (uint32_t)look : c->pid);
-	int filters = seccomp_filters(proc);
-	look |= filters != FILTERS_UNKNOWN && filters > s->filters ? LOOK_FILTERED : LOOK_PLAIN;
+	look |= seccomp_has_more(proc, s->filters) ? LOOK_FILTERED : LOOK_PLAIN;
 	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
 }
 
@@ -318,11 +317,16 @@ static bool serve(struct server *s)
 	struct pollfd *p = s->polled;
 	int wait_ms = s->is_asked ? LOOK_MS : -1;
 
-	p[0] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
+	/*
+	 * Most processes make no event.  Their coming and going does not wake us, as that takes the
+	 * processor from them: they are found at the next look, while there is one.
+	 */
+	p[0] = (struct pollfd){ .fd = s->count ? -1 : s->listener, .events = POLLIN };
 	p[1] = (struct pollfd){ .fd = s->starter, .events = POLLIN };
 	for (size_t i = 0; i < s->count; i++) {
 		const struct recorded *c = &s->clients[i];
-		p[2 + i] = (struct pollfd){ .fd = c->is_dead ? -1 : c->pidfd, .events = POLLIN };
+		p[2 + i] = (struct pollfd){ .fd = c->has_begun && !c->is_dead ? c->pidfd : -1,
+					    .events = POLLIN };
 		wait_ms = LOOK_MS;
 	}
 	if (poll(p, s->count + 2, wait_ms) < 0 && errno != EINTR)

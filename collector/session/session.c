@@ -381,25 +381,32 @@ static uint64_t last_tick(const struct arena_header *a)
 	return latest + 1;
 }
 
-void session_adopt(struct config *config, bool died_now)
+uint64_t session_adopt(struct config *config, bool died_now)
 {
 	const struct arena_header *a = arena();
+	const struct session_shared *theirs = arena_at(a, ARENA_SESSION);
+	uint64_t until = a->committed[a->commit & 1].until, first = a->window;
 
 	session.owner = getpid();
 	session.config = config;
 	session.shared->window = a->window;
-	for (struct thread_state *thread = session_threads(); thread;
-	     thread = thread_next(thread)) {
-		ring_rewind(&thread->ring, a->commit & 1);
-		thread->track_log = 0; /* the number of another writer's log */
-		if (thread->windows_closed + 1 < session.shared->window)
-			thread->windows_closed = session.shared->window - 1;
-	}
-	session.shared->spans[session.shared->window % SPANS] =
+	memcpy(session.shared->spans, theirs->spans, sizeof(theirs->spans));
+	session.shared->spans[a->window % SPANS] =
 		(struct tick_span){ .begin = a->window_begin,
 				    .end = a->window_end ? a->window_end
 					   : died_now    ? tick_now()
 							 : last_tick(a) };
+	while (first > 1 && first + SPANS > a->window + 1 &&
+	       session.shared->spans[(first - 1) % SPANS].end > until)
+		first--;
+	for (struct thread_state *thread = session_threads(); thread;
+	     thread = thread_next(thread)) {
+		ring_rewind(&thread->ring, a->commit & 1);
+		thread->track_log = 0; /* the number of another writer's log */
+		if (thread->windows_closed + 1 < first)
+			thread->windows_closed = first - 1;
+	}
+	return first;
 }
 
 void session_stop_working(void)

@@ -82,10 +82,11 @@ void session_init(struct config *config, const struct session_helper *helper);
 void session_stay_out(void);
 /*
  * In a process that has adopted the arena and the clock of a dead process: session_span() and
- * session_close_threads() then refer to that process's latest window.  It ends with the process:
- * now, or otherwise with the latest that is known of it.
+ * session_close_threads() then refer to that process's windows.  Returns the first that is not
+ * wholly in a log.  The last one ends with the process: now, or otherwise with the latest that is
+ * known of it.
  */
-void session_adopt(struct config *config, bool died_now);
+uint64_t session_adopt(struct config *config, bool died_now);
 /* In a process that has adopted the arena of a live one: shares that process's session. */
 void session_join(struct config *config, uint32_t program);
 /* Sets the process of the writer, so that the program can check that it is alive. */

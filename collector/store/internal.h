@@ -73,7 +73,8 @@ struct writer {
 	uint64_t drained_ns;     /* everything that ended before this time has been taken */
 	struct saver saver;
 	struct step_cost steps;
-	uint64_t flushed_ns;
+	uint64_t flushed_ns, anchored_ns;
+	uint64_t rows_waiting; /* for their block, since then */
 	uint64_t disk_bytes; /* of closed logs, which share one limit */
 
 	struct session_change latest; /* that was taken */

@@ -14,7 +14,15 @@ enum {
 	PERIOD_MS = 100,   /* between two drains of nearly empty rings */
 	BEHIND_MS = 5,     /* between two looks at GPUs that are behind */
 	GRACE_MS = 2,      /* for calls that were in progress when a window ended */
-	FLUSH_MS = 1000,   /* how long rows wait for their block; also the time between anchors */
+	/*
+	 * How long rows wait for their block, which is also the time between anchors; and, where
+	 * many wait, so that its size does not matter.  They are lost if we are killed together
+	 * with the program.
+	 */
+	FLUSH_MS = 1000,
+	MANY_MS = 100,
+	MANY_ROWS = 128,
+	END_MS = 1000,     /* that probes have to end by force */
 	FULL_PERCENT = 25, /* of a ring, when its rows are stored earlier, so that it has room */
 };
 
@@ -60,7 +68,7 @@ static void end_probes(struct writer *w, uint64_t now_ns, bool force)
 {
 	for (size_t i = 0; i < w->probe_count && w->begun; i++)
 		if (w->probes[i]->end)
-			w->probes[i]->end(now_ns, force ? now_ns + FLUSH_MS * MS : 0);
+			w->probes[i]->end(now_ns, force ? now_ns + END_MS * MS : 0);
 	w->begun = false;
 }
 
@@ -251,10 +259,14 @@ static unsigned work(struct writer *w)
 	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	if (!w->trace)
 		writer_has_stored(w, true); /* there is no log that it could go to */
-	if (!w->trace || (now_ns - w->flushed_ns < FLUSH_MS * MS && fullest < FULL_PERCENT &&
-			  !session_wants_rings()))
+	uint64_t waited_ms = (now_ns - w->flushed_ns) / MS;
+	bool is_due = waited_ms >= (w->rows_waiting >= MANY_ROWS ? MANY_MS : FLUSH_MS);
+	if (!w->trace || (!is_due && fullest < FULL_PERCENT && !session_wants_rings()))
 		return fullest;
-	writer_put_anchor(w);
+	if (now_ns - w->anchored_ns >= FLUSH_MS * MS) {
+		writer_put_anchor(w);
+		w->anchored_ns = now_ns;
+	}
 	writer_flush_log(w, now_ns);
 	return fullest;
 }
@@ -290,7 +302,7 @@ static bool serve(struct writer *w, unsigned *fullest)
 	if (asked.quit) {
 		for (size_t i = 0; i < w->probe_count && w->opened; i++)
 			if (w->probes[i]->close)
-				w->probes[i]->close(w, tick_to_ns(tick_now()) + FLUSH_MS * MS);
+				w->probes[i]->close(w, tick_to_ns(tick_now()) + END_MS * MS);
 		w->opened = false;
 		if (w->is_last && !w->program->is_alone)
 			writer_leave_ring(w);
@@ -354,11 +366,27 @@ void writer_run(const struct config *config, const struct probe_type *const *pro
 	free_writer(w);
 }
 
-bool writer_put_left(const struct config *config, const struct probe_type *const *probes,
-		     uint32_t pid, const char *command)
+/* The next log is about this window, or the open one is about it too. */
+static void take_window(struct writer *w, uint64_t window)
 {
 	const struct arena_header *a = arena();
-	struct tick_span span = session_span(a->window);
+	struct tick_span span = session_span(window);
+	/* two logs of one process must not be about the same time */
+	uint64_t until = a->committed[a->commit & 1].until;
+	uint64_t begin = span.begin < until ? until : span.begin;
+
+	w->window_row = 0;
+	w->got = (struct window){ .begin_ns = tick_to_ns(begin),
+				  .end_ns = tick_to_ns(span.end),
+				  .cut_short = window == a->window && !a->window_end };
+	if (w->trace)
+		writer_put_window(w);
+}
+
+bool writer_put_left(const struct config *config, const struct probe_type *const *probes,
+		     uint64_t first, uint32_t pid, const char *command)
+{
+	const struct arena_header *a = arena();
 	struct writer *w = make_writer(config, probes);
 
 	if (!w)
@@ -367,19 +395,16 @@ bool writer_put_left(const struct config *config, const struct probe_type *const
 	w->command = command;
 	w->is_last = w->clips = w->opened = w->recording = true;
 	w->drained_until = UINT64_MAX;
-	/* two logs of one process must not be about the same time */
-	uint64_t until = a->committed[a->commit & 1].until;
-	uint64_t begin = span.begin < until ? until : span.begin;
-	w->got = (struct window){ .begin_ns = tick_to_ns(begin),
-				  .end_ns = tick_to_ns(span.end),
-				  .cut_short = !a->window_end };
 	w->log_number = 1;
+	take_window(w, first);
 	for (size_t i = 0; i < w->probe_count; i++) {
 		if (w->probes[i]->drain)
-			w->probes[i]->drain(w, w->got.end_ns);
+			w->probes[i]->drain(w, tick_to_ns(session_span(a->window).end));
 		if (w->probes[i]->close_window)
 			w->probes[i]->close_window(w, a->window);
 	}
+	while (first++ < a->window)
+		take_window(w, first);
 	w->recording = false;
 	if (w->trace)
 		writer_put_window(w);

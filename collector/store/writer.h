@@ -7,7 +7,7 @@
  *
  * A log is opened by the first row of a window, so a window without events leaves no file.  It is
  * closed with its END block when the last window is over, on request, and at exit; later rows open
- * a new log.  Blocks are closed when they are full, or after a second.
+ * a new log.  Blocks are closed when they are full, or after a second; if many rows wait, after a tenth.
  *
  * The functions for probes exist twice: in the program the helper has its own (helper/writer.c),
  * which send rows to the recorder.  Only the thread that calls the probes may call them, except
@@ -39,11 +39,12 @@ void writer_run(const struct config *config, const struct probe_type *const *pro
 		const struct writer_program *program);
 
 /*
- * Writes a log of what a dead process left in its arena, if anything; see session_adopt().
+ * Writes a log of what a dead process left in its arena, if anything, of windows from `first`,
+ * which session_adopt() has returned.
  * `command` is its command line.  False: no log could be opened.
  */
 bool writer_put_left(const struct config *config, const struct probe_type *const *probes,
-		     uint32_t pid, const char *command);
+		     uint64_t first, uint32_t pid, const char *command);
 
 /* ---- for probes: ids belong to the open log, and are 0 when a ceiling is reached ---- */
 

@@ -349,6 +349,7 @@ void writer_flush_log(struct writer *w, uint64_t now_ns)
 	store_blocks(w);
 	writer_has_stored(w, false);
 	w->flushed_ns = now_ns;
+	w->rows_waiting = 0;
 	if (w->store->type->beat)
 		w->store->type->beat(w->store, tick_to_ns(tick_now()), w->drained_ns);
 }
@@ -472,5 +473,6 @@ void writer_put(struct writer *w, const struct event *row, uint32_t desc)
 	e.schema = s->schema;
 	e.kind = s->kind;
 	e.subkind = s->subkind;
+	w->rows_waiting++;
 	writer_put_ready(w, &e, desc);
 }

@@ -885,8 +885,25 @@ count_of() {
 	sed -n "s/^sum .* name=$1 count=\([0-9]*\) .*/\1/p" "$work/told" | awk '{ n += $1 } END { print n + 0 }'
 }
 
-of_this_job() { # processes below the tacho-record that has this variable
-	for f in $(grep -lsz "^IDLE_JOB=$work$" /proc/[0-9]*/environ); do cat "${f%environ}comm"; done 2>/dev/null
+of_this_job() { # name and number of processes below the tacho-record that has this variable
+	for f in $(grep -lsz "^IDLE_JOB=$work$" /proc/[0-9]*/environ); do
+		echo "$(cat "${f%environ}comm") $(echo "$f" | cut -d / -f 3)"
+	done 2>/dev/null
+}
+# A writer is killed, and windows go on: what the rings hold of each is in a log, with its times.
+test_windows_left() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	IDLE_JOB=$work "$record" -q --window schedule:wait=2,active=2,repeat=10 --out "$work/log" -- \
+		"$traced_program" spin-for 800 >/dev/null 2>&1 &
+	i=0
+	while [ $i -lt 200 ] && ! writer=$(of_this_job | sed -n 's/^tacho-writer //p' | grep .); do
+		i=$((i + 1))
+	done
+	kill -9 $writer
+	wait
+	equal 'steps of all windows' "$(count_of step)" 20
+	equal windows $(($(grep -c '^window' "$work/told") >= 10)) 1
+	equal 'steps without a time' "$(grep -c '^step .* ns=0$' "$work/told")" 0
 }
 # Before its first event a process costs the recorder no process.
 test_idle() {

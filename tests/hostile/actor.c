@@ -713,9 +713,15 @@ static void act_seccomp(int n)
 /* Before the first event, without a pause; then it returns from main(). */
 static void act_filter(int kind)
 {
+	char name[32];
+
 	forbid_most(kind, 0);
-	for (int i = 0; i < 20 && step; i++)
+	for (int i = 0; i < 20 && step; i++) {
 		step();
+		sprintf(name, "range %d", i); /* each name is new */
+		push(name);
+		pop();
+	}
 	say(trapped ? "trapped\n" : "alive\n");
 }
 static void *filter_main(void *kind)

@@ -167,6 +167,21 @@ def kill_before_it_knows(bin_folder):
         ("%d in the log" % got, got == 0), ("said: " + err, "no log was written: the recorder was killed" in err)])
 
 
+def kill_all_of_a_young_log(bin_folder):
+    """Where rows are many they do not wait a second for their block, in which 8,000 and more are made."""
+    firsts = []
+    for _ in range(3):  # a busy machine lets the writer wait
+        r = Recorded(bin_folder, 20)
+        victims = [r.program, r.recorder] + r.children(r.recorder)
+        wait_until(lambda: sum(r.in_logs()))
+        firsts.append(r.made())
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        _, _, made, got, lost = r.end()
+    return judge("all killed without a ring file", [("made %s before the first is stored" % firsts, min(firsts) < 2000),
+                                                    ("made %d, in the log %d" % (made, got), 0 < got <= made + UNDER_WAY)])
+
+
 def kill_while_the_writer_rests(bin_folder):
     """tacho-record waits for a writer that a slow machine does not let run for seconds."""
     r = Recorded(bin_folder, 200)
@@ -253,7 +268,7 @@ def main():
     args = parser.parse_args()
     print("# seed %d" % args.seed)
     dice = random.Random(args.seed)
-    good = [kill_before_it_knows(args.bin), kill_in_the_last_round(args.bin, args.count // 4),
+    good = [kill_before_it_knows(args.bin), kill_all_of_a_young_log(args.bin), kill_in_the_last_round(args.bin, args.count // 4),
             kill_all(args.bin, dice, args.count // 2), kills(args.bin, args.count, dice),
             args.count < 100 or kill_while_the_writer_rests(args.bin)]
     return 0 if all(good) else 1
