@@ -75,7 +75,7 @@ struct writer {
 	struct step_cost steps;
 	uint64_t flushed_ns, anchored_ns;
 	uint64_t rows_waiting; /* for their block, since then */
-	uint64_t disk_bytes; /* of closed logs, which share one limit */
+	uint64_t disk_bytes;   /* of closed logs, which share one limit */
 
 	struct session_change latest; /* that was taken */
 	/* The window that is open, if one is. */

@@ -11,9 +11,9 @@
 #define NEVER UINT64_MAX
 #define MS    UINT64_C(1000000)
 enum {
-	PERIOD_MS = 100,   /* between two drains of nearly empty rings */
-	BEHIND_MS = 5,     /* between two looks at GPUs that are behind */
-	GRACE_MS = 2,      /* for calls that were in progress when a window ended */
+	PERIOD_MS = 100, /* between two drains of nearly empty rings */
+	BEHIND_MS = 5,   /* between two looks at GPUs that are behind */
+	GRACE_MS = 2,    /* for calls that were in progress when a window ended */
 	/*
 	 * How long rows wait for their block, which is also the time between anchors; and, where
 	 * many wait, so that its size does not matter.  They are lost if we are killed together
