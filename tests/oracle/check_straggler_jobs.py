@@ -327,6 +327,22 @@ def check(checks, tool, seed, folder):
                 Job(fewer, seed % 3 != 2).figures())
 
 
+def check_timeline(checks, tool, folder):
+    """The published timelines have a row for computation and one for each kind of communication, with more events that are short:
+    phases are those of the computation."""
+    events, path = [], os.path.join(folder, "timeline.json")
+    for i in range(20):
+        for name, tid, begin, length in (("forward-compute", 0, 0, 10_000), ("backward-compute", 0, 10_000, 20_000),
+                                         *(("forward-recv", 1, 1000 * k, 50) for k in range(4))):
+            events.append({"ph": "X", "name": name, "cat": name, "pid": 0, "tid": tid, "ts": i * 31_000 + begin, "dur": length})
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"traceEvents": events}, file)
+    done = subprocess.run([tool, "-r", "phases", "-f", "json", "-q", path], check=True, capture_output=True)
+    got = {row["name"]: row["wall_ns"] for row in json.loads(done.stdout)["ranks"][0]["phases"]}
+    for name, length in (("forward", 10 * MS), ("backward", 20 * MS)):
+        checks.near(f"{name} of a timeline", got.get(name), 20 * length)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", required=True)
@@ -338,6 +354,8 @@ def main():
     for seed in range(args.first, args.first + args.random):
         with tempfile.TemporaryDirectory() as folder:
             check(checks, os.path.join(args.bin, "tacho-analyze"), seed, folder)
+    with tempfile.TemporaryDirectory() as folder:
+        check_timeline(checks, os.path.join(args.bin, "tacho-analyze"), folder)
     print(f"straggler-jobs: {checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0
 

@@ -18,7 +18,8 @@ is that of the marks' own lengths. A step runs to the next mark if the gap betwe
 launch belongs to it, and S is the thread with the most launches (CUDA calls named launch, memcpy or
 memset, whether their GPU event is in the file or not) of those that autograd does not own; if none of
 these launches, of those of them with a synchronising call; if there is none, of all. In a choice without
-launches it is the one with the most events; of equals the one whose first event begins first. Autograd
+launches it is the one on which events other than Python functions are open longest, then the one with
+the most events; of equals the one whose first event begins first. Autograd
 owns a thread named `pt_autograd_`, and an autograd thread without any annotation of phase data,
 optimizer, validation or checkpoint.
 
@@ -305,10 +306,14 @@ class Host:
         free = set(launches) - self.owned_by_autograd()
         waiting = {thread(event) for event in self.events + self.trace.lost if waits(event)}
         choice = ({key for key in free if launches[key]} or free & waiting or set(launches))
+        opened = {key: [] for key in choice}
         if not any(launches[key] for key in choice):
             for event in self.events:
                 launches[thread(event)] += 1
-        return min(choice, key=lambda key: (-launches[key], first[key]))
+                if thread(event) in opened and event.category not in ("python_function", "python"):
+                    opened[thread(event)].append((event.begin, event.end))
+        length = {key: sum(end - begin for begin, end in merged(spans)) for key, spans in opened.items()}
+        return min(choice, key=lambda key: (-length[key], -launches[key], first[key]))
 
     def owned_by_autograd(self):
         loops = {thread(event) for event in self.events + self.trace.lost

@@ -227,25 +227,40 @@ static uint32_t true_step(const struct truth *w, uint64_t t)
 	return step;
 }
 
-/* S: thread of the first mark, else, as nobody launches here, the one with most events. */
+/* S: thread of the first mark, else, as nobody launches here, the one on which events other than
+ * Python functions are open longest, then the one with most events. */
 static uint32_t true_thread(const struct truth *w, bool by_mark)
 {
-	unsigned most = 0, counts[PROCESSES * (THREADS + 1) + 1] = { 0 };
+	struct {
+		uint64_t open_ns, until_ns;
+		unsigned count;
+	} all[PROCESSES * (THREADS + 1) + 1] = { 0 };
 	uint32_t best = 0;
 
 	for (size_t i = 0; i < w->d->count; i++) {
 		const struct event *e = &w->d->events[i];
 		const struct track *k = trace_get_track(w->d->trace, e->track);
+		uint64_t *until_ns = &all[e->track].until_ns, begin_ns = e->begin_ns;
 
 		if (k->process != w->d->process[w->process] || k->type != TRACK_THREAD)
 			continue;
 		if (by_mark && is_mark(w, e))
 			return e->track;
-		most = ++counts[e->track] > most ? counts[e->track] : most;
+		all[e->track].count++;
+		if (e->subkind == RANGE_PYTHON || e->end_ns <= *until_ns)
+			continue;
+		begin_ns = begin_ns > *until_ns ? begin_ns : *until_ns;
+		*until_ns = e->end_ns;
+		all[e->track].open_ns += e->end_ns - begin_ns;
 	}
-	for (size_t i = w->d->count; !by_mark && most && i--;)
-		if (counts[w->d->events[i].track] == most)
-			best = w->d->events[i].track; /* of equals the first to begin */
+	for (size_t i = 0; !by_mark && i < w->d->count; i++) {
+		uint32_t one = w->d->events[i].track; /* of equals the first to begin */
+
+		if (all[one].count &&
+		    (!best || all[one].open_ns > all[best].open_ns ||
+		     (all[one].open_ns == all[best].open_ns && all[one].count > all[best].count)))
+			best = one;
+	}
 	return best;
 }
 

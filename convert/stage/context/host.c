@@ -394,7 +394,8 @@ bool host_is_mark(struct host *h, const struct event *e)
 }
 
 /* Of candidates that launch equally often the first to begin is the step thread; if none launches,
- * the one with most events is. */
+ * the one on which calls and ranges are open longest is, and then the one with most events.  Python
+ * functions do not count: threads that wait have them, too. */
 void host_decide(struct host *h, const struct event *e)
 {
 	struct host_thread *t = host_thread(h, e->track);
@@ -410,6 +411,13 @@ void host_decide(struct host *h, const struct event *e)
 	if (p->marks == MARKS_NONE && !p->launches) {
 		if (!t->events++)
 			t->order = ++p->begun;
+		if (e->end_ns > t->open_until_ns &&
+		    (e->kind == KIND_API || e->subkind != RANGE_PYTHON)) {
+			t->open_ns +=
+				e->end_ns -
+				(e->begin_ns > t->open_until_ns ? e->begin_ns : t->open_until_ns);
+			t->open_until_ns = e->end_ns;
+		}
 		return;
 	}
 	p->is_undecided = false;
@@ -428,8 +436,9 @@ void host_decide_all(struct host *h)
 
 		if (!t->is_candidate || !p->is_undecided || !t->events)
 			continue;
-		if (t->events > best->events ||
-		    (t->events == best->events && t->order < best->order))
+		if (t->open_ns != best->open_ns ? t->open_ns > best->open_ns
+		    : t->events != best->events ? t->events > best->events
+						: t->order < best->order)
 			p->step_thread = i;
 	}
 	for (uint32_t i = 1; h->undecided && i <= h->process_count; i++) {

@@ -52,6 +52,7 @@ struct host_thread { /* one per track */
 	bool waits;             /* for the GPU: it has synchronising calls */
 	bool is_candidate;      /* could be the step thread of a process without marks */
 	uint32_t events, order; /* of a candidate: its events so far, and its place among them */
+	uint64_t open_ns, open_until_ns;        /* of these, other than Python functions */
 	struct open_stack urgent, mapped;       /* phases: validation and checkpoint; the others */
 	struct open_stack paths, named, python; /* their nodes: all, without Python, Python alone */
 	uint32_t root;                          /* the node of a thread on which nothing is open */
