@@ -44,6 +44,31 @@ enum status interval_list_add(struct interval_list *l, const struct phase_interv
 
 /* ---- the source ---- */
 
+/* A first mark may still come later, so processes with marks stay open. */
+static void decide_all(struct host *h)
+{
+	for (uint32_t i = 1; h->undecided && i <= h->thread_count; i++) {
+		struct host_thread *t = &h->threads[i];
+		struct host_process *p = &h->processes[t->process];
+		struct host_thread *best = host_thread(h, p->step_thread);
+
+		if (!t->is_candidate || !p->is_undecided || !t->events)
+			continue;
+		if (t->open_ns != best->open_ns ? t->open_ns > best->open_ns
+		    : t->events != best->events ? t->events > best->events
+						: t->order < best->order)
+			p->step_thread = i;
+	}
+	for (uint32_t i = 1; h->undecided && i <= h->process_count; i++) {
+		struct host_process *p = &h->processes[i];
+
+		if (p->marks == MARKS_NONE && p->is_undecided) {
+			p->is_undecided = false;
+			h->undecided--;
+		}
+	}
+}
+
 /* A fault below is reported after all events that came before it have been given. */
 static enum status context_pull(struct context *c, struct error *err)
 {
@@ -55,7 +80,7 @@ static enum status context_pull(struct context *c, struct error *err)
 	if (status != ST_OK) {
 		c->has_ended = true;
 		c->fault = status;
-		host_decide_all(&c->host);
+		decide_all(&c->host);
 		return phase_finish(c, err);
 	}
 	TRY(queue_put(&c->queue, c->host.trace, &c->in, err));
@@ -63,7 +88,7 @@ static enum status context_pull(struct context *c, struct error *err)
 		host_decide(&c->host, queue_at(&c->queue, i));
 	if (c->host.undecided && queue_count(&c->queue) - c->final < QUEUE_EVENTS)
 		return ST_OK;
-	host_decide_all(&c->host);
+	decide_all(&c->host);
 	return phase_run(c, err);
 }
 

@@ -426,31 +426,6 @@ void host_decide(struct host *h, const struct event *e)
 	h->undecided--;
 }
 
-/* A first mark may still come later, so processes with marks stay open. */
-void host_decide_all(struct host *h)
-{
-	for (uint32_t i = 1; h->undecided && i <= h->thread_count; i++) {
-		struct host_thread *t = &h->threads[i];
-		struct host_process *p = &h->processes[t->process];
-		struct host_thread *best = host_thread(h, p->step_thread);
-
-		if (!t->is_candidate || !p->is_undecided || !t->events)
-			continue;
-		if (t->open_ns != best->open_ns ? t->open_ns > best->open_ns
-		    : t->events != best->events ? t->events > best->events
-						: t->order < best->order)
-			p->step_thread = i;
-	}
-	for (uint32_t i = 1; h->undecided && i <= h->process_count; i++) {
-		struct host_process *p = &h->processes[i];
-
-		if (p->marks == MARKS_NONE && p->is_undecided) {
-			p->is_undecided = false;
-			h->undecided--;
-		}
-	}
-}
-
 /* ---- what the step thread does ---- */
 
 struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t t)

@@ -154,8 +154,6 @@ bool host_name_only_marks(struct host *h, uint32_t name);
 bool host_is_mark(struct host *h, const struct event *e);
 /* Makes the event's thread the step thread if that was open and this event decides it. */
 void host_decide(struct host *h, const struct event *e);
-/* Decides what is open by what is known so far. */
-void host_decide_all(struct host *h);
 /* Enters a call of some length. */
 void host_enter_call(struct host *h, struct host_process *p, const struct host_thread *t,
 		     const struct event *e);
