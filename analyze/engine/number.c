@@ -68,9 +68,12 @@ char *bytes_text(char out[NUMBER_TEXT], double bytes)
 		double size;
 		unsigned decimals;
 		const char *name;
-	} units[] = { { 1073741824.0, 2, "GiB" }, { 1048576.0, 1, "MiB" } };
+	} units[] = { { 1073741824.0, 2, "GiB" }, { 1048576.0, 1, "MiB" }, { 1024.0, 1, "KiB" } };
 	char number[NUMBER_TEXT];
 	size_t i = bytes < units[0].size;
+
+	if (bytes > 0 && bytes < units[1].size / 10)
+		i = 2;
 
 	number_text(number, bytes / units[i].size, units[i].decimals);
 	snprintf(out, NUMBER_TEXT, "%.30s %s", number, units[i].name);

@@ -31,7 +31,7 @@ static inline const char *plural(uint64_t value)
 	return value == 1 ? "" : "s";
 }
 char *time_text(char out[NUMBER_TEXT], double ns, const struct time_unit *unit);
-/* "18.4 MiB", "1.10 GiB". */
+/* "18.4 MiB", "1.10 GiB"; below a tenth of a MiB "51.2 KiB". */
 char *bytes_text(char out[NUMBER_TEXT], double bytes);
 
 /*

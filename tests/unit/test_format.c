@@ -45,6 +45,8 @@ void test_format_numbers(void)
 	CHECK_STR(cut_text(cut, "k\xc3\xbcrze", 2), "k\xe2\x80\xa6");
 	CHECK_STR(cut_text(cut, "k\xc3\xbcrze", 6), "k\xc3\xbcrze");
 	CHECK_STR(bytes_text(t, 1181116006), "1.10 GiB");
+	CHECK_STR(bytes_text(t, 1193), "1.2 KiB");
+	CHECK_STR(bytes_text(t, 104858), "0.1 MiB");
 	CHECK_STR(time_unit_of(9.9e9, 1).name, "ms");
 	CHECK_STR(time_unit_of(10e9, 1).name, "s");
 	CHECK_STR(time_unit_of(0.9e6, 1).name, "\xc2\xb5s");

@@ -4,6 +4,7 @@
 #include "analyze/format/page/page.h"
 #include "schemas/base/utf8.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -41,11 +42,12 @@ void html_rawf(struct buf *out, const char *fmt, ...)
 	va_end(args);
 }
 
-void html_text(struct buf *out, const char *text)
+/* Up to `end`; NULL: all of it. */
+static void put_text(struct buf *out, const char *text, const char *end)
 {
 	char bytes[4];
 
-	while (text && *text) {
+	while (text && *text && text != end) {
 		uint32_t c = utf8_next(&text);
 		const char *entity = c == '<'   ? "&lt;"
 				     : c == '>' ? "&gt;"
@@ -60,6 +62,20 @@ void html_text(struct buf *out, const char *text)
 		else
 			buf_put(out, bytes, utf8_put(bytes, c));
 	}
+}
+
+void html_text(struct buf *out, const char *text)
+{
+	put_text(out, text, NULL);
+}
+
+/* Where a text goes on after its first sentence; "" if that is all. */
+static const char *second_sentence(const char *text)
+{
+	for (const char *at = strstr(text, ". "); at; at = strstr(at + 1, ". "))
+		if (isupper((unsigned char)at[2]) || at[2] == '-')
+			return at + 2;
+	return text + strlen(text);
 }
 
 const char *html_token(enum token token)
@@ -111,9 +127,13 @@ static void draw_callout(struct buf *out, const struct block *b)
 		html_text(out, b->callout.first);
 		html_raw(out, b->callout.second ? " " : "");
 	} else {
+		const char *rest = second_sentence(b->callout.first);
+
 		html_rawf(out, "<p class=\"bound\">%s</p>\n<h1>", b->callout.label);
-		html_text(out, b->callout.first);
+		put_text(out, b->callout.first, *rest ? rest - 1 : rest);
 		html_raw(out, "</h1>\n<p class=\"more\">");
+		html_text(out, rest);
+		html_raw(out, *rest && b->callout.second ? " " : "");
 	}
 	html_text(out, b->callout.second);
 	html_raw(out, "</p>\n");

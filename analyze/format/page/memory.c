@@ -88,8 +88,10 @@ static const char *sentence_text(const struct page *p, const struct view *v, con
 				   show_count(b, p->steps), plural(p->steps));
 	if (!leak)
 		return blocks_text(b, "%sNo leak: memory at the end of a step does not grow.", out);
-	return blocks_text(b, "%sIt grows by %s each step: a leak.", out,
-			   show_bytes(b, view_cell(v, a->row, "slope_bytes_per_step").f64));
+	/* Pages stay with a process that has freed what was in them. */
+	return blocks_text(b, "%sIt grows by %s each step%s.", out,
+			   show_bytes(b, view_cell(v, a->row, "slope_bytes_per_step").f64),
+			   a->device == NO_U64 && !strcmp(a->what, "in_use") ? "" : ": a leak");
 }
 
 static void add_curve(const struct page *p, const struct view *v, const struct level *a,
