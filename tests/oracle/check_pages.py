@@ -84,6 +84,11 @@ def check_units(counts, name, *pages):
     counts.holds(name + ": times of a sentence have one unit", not mixed, mixed)
 
 
+def check_head(counts, name, source):
+    head = re.search(r"<h1>(.*?)</h1>", source, re.S)
+    counts.holds(name + ": one sentence heads the page", head and not re.search(r"\. [A-Z-]", head[1]), head and head[1])
+
+
 def check_page(counts, tool, path):
     name = os.path.basename(path)
     code, text, _ = analyze(tool, [path, "-q"])
@@ -95,6 +100,7 @@ def check_page(counts, tool, path):
     page.feed(source)
     page.close()
     counts.holds(name + ": well-formed", not page.errors and not page.open, page.errors or page.open)
+    check_head(counts, name, source)
     counts.holds(name + ": nothing from elsewhere", not re.search(r"https?://|url\((?!#)|@import", source))
     counts.holds(name + ": under 2 MB", len(source) < 2_000_000, len(source))
     counts.holds(name + ": bars fit", all(0 <= w <= 100.01 for w in page.bars), page.bars)
@@ -180,6 +186,7 @@ def main():
             for path in sorted(glob.glob(os.path.join(args.traces, pattern))):
                 if not path.endswith(".md"):
                     check_units(counts, os.path.basename(path), analyze(tool, [path, "-q", "-f", "md"])[1])
+                    check_head(counts, os.path.basename(path), analyze(tool, [path, "-q", "-f", "html"])[1])
     print("%d passed, %d failed" % (counts.good, counts.bad))
     return counts.bad > 0
 
