@@ -41,8 +41,8 @@ addEventListener("load", () => {
 		: [e];
 	const last_of = e => e.matches("table") ? [...e.rows[e.rows.length - 1].cells]
 		: e.lastElementChild && e.matches("div") ? last_of(e.lastElementChild) : [e];
-	const seen = e => e.getBoundingClientRect().width;
-	const cells = elements => elements.filter(e => seen(e) && !e.matches(".bar,.rest") && e.textContent);
+	// what this width does not show is counted too, as marks of one width are looked for on sheets of another
+	const cells = elements => elements.filter(e => !e.matches(".bar,.rest") && e.textContent);
 	for (const rank of document.querySelectorAll(".fix .rank")) {
 		const row = [rank];
 		while (row.length < 4)
