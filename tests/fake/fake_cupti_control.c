@@ -246,13 +246,24 @@ uint64_t fake_realtime(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* From CLOCK_REALTIME to CLOCK_MONOTONIC_RAW, modulo 2^64. */
-static uint64_t raw_distance(void)
+static uint64_t raw_now(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec - fake_realtime();
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* From CLOCK_REALTIME to CLOCK_MONOTONIC_RAW, modulo 2^64, when nothing came between the readings.
+ */
+static uint64_t raw_distance(void)
+{
+	for (;;) {
+		uint64_t before = raw_now(), real = fake_realtime(), after = raw_now();
+
+		if (after - before < 2000)
+			return before + (after - before) / 2 - real;
+	}
 }
 
 uint64_t fake_shift(uint64_t ns)

@@ -11,9 +11,10 @@
 enum { EPOCHS = 256, TRIES = 4 };
 #define PERIOD_NS (50 * MS)
 #define REAL_NS   (10 * MS)
-#define SAME_NS   UINT64_C(2000) /* closer is noise of the measurement */
-#define EARLY_NS  (3600000 * MS) /* work that was running before the first measurement */
-#define LATE_NS   (5000 * MS)    /* beyond the last */
+#define SAME_NS   UINT64_C(2000)   /* closer is noise of the measurement */
+#define DRIFT_NS  UINT64_C(100000) /* from CLOCK_MONOTONIC, between two measurements */
+#define EARLY_NS  (3600000 * MS)   /* work that was running before the first measurement */
+#define LATE_NS   (5000 * MS)      /* beyond the last */
 
 struct epoch {
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC of its first and last note */
@@ -25,6 +26,7 @@ static struct {
 	struct epoch epochs[EPOCHS];
 	uint64_t count; /* ever */
 	uint64_t noted_ns, off_ns, last_off_ns;
+	bool is_raw; /* it was CLOCK_MONOTONIC_RAW when nobody could have replaced it */
 } clock_state;
 
 static uint64_t far(uint64_t a, uint64_t b)
@@ -80,7 +82,9 @@ void cupti_clock_note(bool now)
 		out->width_ns = after - before;
 		out->monotonic_ns = before + out->width_ns / 2;
 		out->distance = cupti - out->monotonic_ns;
-		out->off_ns = far(cupti, raw) < REAL_NS ? 0 : far(cupti, real);
+		if (!clock_state.count)
+			clock_state.is_raw = far(cupti, raw) < REAL_NS;
+		out->off_ns = far(cupti, clock_state.is_raw ? raw : real);
 	}
 	clock_state.last_off_ns = r.off_ns;
 	if (r.off_ns > clock_state.off_ns)
@@ -137,7 +141,8 @@ uint64_t cupti_clock_convert_slow(uint64_t cupti_ns, uint64_t before_ns, struct 
 
 		if (cupti_ns - range.first > range.last - range.first || !is_confirmed(i))
 			continue;
-		if (i > least && cupti_ns + (uint64_t)range.add > before_ns + tick_base_ns())
+		if (i > least &&
+		    cupti_ns + (uint64_t)range.add > before_ns + DRIFT_NS + tick_base_ns())
 			continue;
 		if (i + 1 == clock_state.count)
 			keep(epoch, range, least);
