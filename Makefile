@@ -251,7 +251,7 @@ MORE_what-if := --random 40
 else
 MORE_random := --random 800 --long 1 --paths 10
 MORE_detail := --files job128_sampled_rank0.json.gz
-FEW := traces round-trips same-bytes memory client-hta
+FEW := traces round-trips same-bytes memory operators client-hta
 FEW_TRACES := $(abspath $(B))/few-traces
 $(FEW_TRACES):
 	$(Q)sh tests/few-traces.sh $@
@@ -286,15 +286,15 @@ check-big: all
 	$(Q)$(B)/clients-xprof-venv/bin/python tests/clients/xprof/big_xspace.py --bin $(B)
 
 # What takes longer than CI has: all repetitions, NVIDIA's own CUPTI of each version beside what we
-# know of it, the stand-in for CUPTI under the sanitizers, clang's sanitizers, which know more of what C
-# does not define, PyTorch's own profiler.
+# know of it, the stand-in for CUPTI and all versions that it plays under the sanitizers, clang's
+# sanitizers, which know more of what C does not define, PyTorch's own profiler.
 .PHONY: check-long
 check-long: all fake
 	$(Q)$(MAKE) --no-print-directory check FULL=1
 	$(Q)python3 tests/oracle/check_what_if.py --bin $(B) --random 500
 	$(Q)python3 tests/fake/libcupti_versions.py --bin $(B)
-	$(Q)$(MAKE) --no-print-directory SAN=1 check-fake
-	$(Q)$(MAKE) --no-print-directory TSAN=1 check-fake
+	$(Q)$(MAKE) --no-print-directory SAN=1 FULL=1 check-fake check-cupti
+	$(Q)$(MAKE) --no-print-directory TSAN=1 FULL=1 check-fake check-cupti
 	$(Q)$(MAKE) --no-print-directory check SAN=1 CC=clang NVCC= B=build-clang CHECKS="check-unit check-replay"
 	$(Q)$(MAKE) --no-print-directory check-clients FULL=1 CLIENTS="perfetto torch torch-profiler torch-distributed"
 # On a machine with a GPU only: counts against known launches, and what recording costs.

@@ -1209,8 +1209,9 @@ def main():
     except OSError:
         flags = ""
     SANITIZED = "tsan" if "sanitize=thread" in flags else "asan" if "sanitize" in flags else ""
+    few = SANITIZED and not args.names and not os.environ.get("FULL")  # of each row one build of CUPTI
     rows = [(r, b) for r in ROWS if not args.names or any(re.fullmatch(n, r["name"]) for n in args.names)
-            for b in r["builds"] if not (SANITIZED and " -- " in (r["program"] or ""))
+            for b in ({"13"} & set(r["builds"]) or r["builds"][:1] if few else r["builds"]) if not (SANITIZED and " -- " in (r["program"] or ""))
             and not (SANITIZED == "tsan" and r["name"] in NOT_SLOWLY)] * args.times
     print("1..%d" % len(rows))
     failed = 0
