@@ -425,7 +425,10 @@ enum family verdict_of_cpu(const struct found *all, size_t count, enum family bu
 	return best;
 }
 
-/* "INPUT weighs most: the step thread waits ..., 3.5 of 3.5 ms in train.py:7." */
+/*
+ * "INPUT weighs most: the step thread waits ...; the largest part in train.py:7."  The place stands
+ * without its times, which have the page's unit.
+ */
 static void tell_cpu(const struct facts *f, const struct found *all, size_t count,
 		     enum family family, const char *how, char out[2 * FINDING_TEXT])
 {
@@ -437,17 +440,18 @@ static void tell_cpu(const struct facts *f, const struct found *all, size_t coun
 	const union value *row = table_at(t, at);
 	const char *said = row[table_column(t, "evidence")].text,
 		   *where = row[table_column(t, "where")].text;
-	const char *rest = strstr(where, " \xc2\xb7 ");
-	size_t len = strlen(said), place = rest ? (size_t)(rest - where) : strlen(where);
-	const char *name = strstr(where, " in ");
+	const char *rest = strstr(where, " \xc2\xb7 "), *name = strstr(where, " in ");
+	char place[FINDING_TEXT] = "";
 
-	/* "convolutions take ...: aten::conv2d 76.7 ms, 76.7 of 76.7 ms in aten::conv2d" */
-	if (name && strlen(name + 4) == place - (size_t)(name + 4 - where) &&
-	    strstr(said, name + 4))
-		place = 0;
-
-	snprintf(out, 2 * FINDING_TEXT, " %s weighs %s: %c%.*s%s%.*s.", family_word(family), how,
-		 sentence_head(said), (int)len - 2, said + 1, place ? ", " : "", (int)place, where);
+	if (name)
+		snprintf(place, sizeof(place), "%.*s",
+			 (int)(rest ? rest - name - 4 : (ptrdiff_t)strlen(name + 4)), name + 4);
+	if (strstr(said,
+		   place)) /* "convolutions take ...: aten::conv2d 76.7 ms", or there is none */
+		place[0] = '\0';
+	snprintf(out, 2 * FINDING_TEXT, " %s weighs %s: %c%.*s%s%s.", family_word(family), how,
+		 sentence_head(said), (int)strlen(said) - 2, said + 1,
+		 *place ? "; the largest part in " : "", place);
 }
 
 enum status verdict_tell_cpu(const struct facts *f, const struct found *all, size_t count,
