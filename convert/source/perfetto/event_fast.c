@@ -230,7 +230,7 @@ static inline bool is_like(const struct pftrace_template *t, const struct begin 
 	    t->part_count != b->annotation_count)
 		return false;
 	*e = t->event;
-	for (unsigned i = 0; i < t->part_count; bytes += t->parts[i++].len) {
+	for (unsigned i = 0; t->parts && i < t->part_count; bytes += t->parts[i++].len) {
 		const struct part *part = &t->parts[i];
 		const struct bytes *a = &b->annotations[i];
 		size_t len = bytes_left(a);
