@@ -51,7 +51,7 @@ static struct amount loop_wait(const struct facts *f)
 
 /* Launches that take over a millisecond and DDP's search are other rules'. */
 enum { LAUNCH_PARTS = 6 };
-#define NO_PART_NS 500 /* what is nothing is not told */
+#define NO_PART_NS 500 /* shorter parts are not shown */
 static void tell_parts(struct finding *out, const double ns[LAUNCH_PARTS],
 		       const char *const places[LAUNCH_PARTS])
 {

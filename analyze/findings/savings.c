@@ -287,7 +287,7 @@ void finding_edits(const struct facts *f, const char *rule, double most_ns, char
 	}
 	while (i < count && strcmp(rule_edits[i].rule, rule) != 0)
 		i++;
-	/* a replay changes all GPUs, and how many of them have that clock it is not told */
+	/* a replay changes all GPUs, and does not know which of them have that clock */
 	if (i == count || (rule_edits[i].of == OF_COMPUTE && f->gpus != 1))
 		return;
 	const double wholes[] = {

@@ -7,7 +7,8 @@
  *
  * Nothing is answered and nothing waits.  A process that is under more seccomp filters than the
  * recorder may be killed by the system calls that this takes, and stays out.  Where tacho-record
- *has not started a recorder, or it cannot be reached, the program starts one for itself (spawn.h).
+ * has not started a recorder, or it cannot be reached, the program starts one for itself
+ * (spawn.h).
  */
 #pragma once
 

@@ -7,8 +7,8 @@
  *
  * A log is opened by the first row of a window, so a window without events leaves no file.  It is
  * closed with its END block when the last window is over, on request, and at exit; later rows open
- * a new log.  Blocks are closed when they are full, or after a second; if many rows wait, after a
- *tenth.
+ * a new log.  Blocks are closed when they are full, or after a second; if many rows wait, after
+ * a tenth.
  *
  * The functions for probes exist twice: in the program the helper has its own (helper/writer.c),
  * which send rows to the recorder.  Only the thread that calls the probes may call them, except
