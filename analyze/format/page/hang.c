@@ -42,5 +42,5 @@ void build_hang(const struct page *p, struct blocks *b)
 	if (!v.count && p->report == &report_hang)
 		add_sentence(b, ROLE_TEXT, 0,
 			     "No collective is open in these files. This report reads hangs from "
-			     "dumps of PyTorch's Flight Recorder.");
+			     "dumps of PyTorch's Flight Recorder, best those of all ranks.");
 }

@@ -13,7 +13,7 @@ RANK_TABLE_TYPE(hang_calls, &table_ranks, CALL_COLUMNS, .nest = NEST_NEVER,
 
 struct call {
 	uint64_t created_ns, seq;
-	uint32_t process, schema, group;
+	uint32_t process, schema, group, name;
 };
 /* A number that is an argument or a constant of the event. */
 static uint64_t number_of(const struct accumulator *f, const struct event *e, const char *key)
@@ -49,6 +49,7 @@ enum status hang_put(struct accumulator *f, const struct sorted_batch *w, struct
 						      .seq = number_of(f, e, "collective_seq"),
 						      .process = acc_process(f, e->track),
 						      .schema = e->schema,
+						      .name = e->name,
 						      .group = group ? (uint32_t)group->bits : 0 };
 	}
 	return ST_OK;
@@ -64,6 +65,7 @@ static enum status put_call(struct accumulator *f, const struct call *c, struct 
 {
 	const char *state = trace_attr_text(f->trace, c->schema, "state");
 	const char *members = trace_attr_text(f->trace, c->schema, "group_ranks");
+	const char *name = trace_text(f->trace, c->name, NULL);
 	const char *about = trace_attr_text(f->trace, c->schema, "group_description");
 	char group[TEXT_BYTES];
 	union value keys[CALL_STATE], *row;
@@ -75,9 +77,10 @@ static enum status put_call(struct accumulator *f, const struct call *c, struct 
 	keys[CALL_SEQ].u64 = c->seq;
 	keys[CALL_OPERATION].text = trace_attr_text(f->trace, c->schema, "collective");
 	TRY(acc_row(f, "hang_calls", c->process, keys, &row, err));
-	row[CALL_STATE].u64 = !strcmp(state, "completed") ? STATE_COMPLETED
-			      : !strcmp(state, "started") ? STATE_STARTED
-							  : STATE_SCHEDULED;
+	row[CALL_STATE].u64 = !strcmp(state, "started")         ? STATE_STARTED
+			      : strcmp(state, "completed") != 0 ? STATE_SCHEDULED
+			      : strncmp(name, "nccl:", 5) != 0  ? STATE_ENDED
+								: STATE_COMPLETED;
 	row[CALL_CREATED].u64 = c->created_ns;
 	TRY(put_text(f, &row[CALL_SIZES], trace_attr_text(f->trace, c->schema, "in_sizes"), err));
 	TRY(put_text(f, &row[CALL_TYPES], trace_attr_text(f->trace, c->schema, "in_types"), err));

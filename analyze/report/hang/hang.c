@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hangs (DEFINITIONS.md 7): in each process group the first collective that some rank has not
- * completed, the ranks that wait in it, those that never called it, and those without a dump.  A
- * rank without a dump is said where nobody waits too: it may have died, and gloo then ends what the
- * others do as if it were done.
+ * completed, the ranks that wait in it, those that never called it, and those without a dump.
+ * Where nobody waits, gloo may have ended what the others do because a rank died: one without a
+ * dump is said there too.  What NCCL completed, all ranks took part in.
  *
  * Dumps of PyTorch's Flight Recorder are matched by process group and sequence number, so neither
  * clocks nor complete rings are needed.  The group's list of members names ranks without a dump.
@@ -171,9 +171,9 @@ static enum status take_members(struct group *g, struct error *err)
 			m->last_seq = r->seq;
 			m->last_ns = r->created_ns;
 		}
-		if (r->state == STATE_COMPLETED && r->seq > m->done_seq)
+		if (r->state >= STATE_COMPLETED && r->seq > m->done_seq)
 			m->done_seq = r->seq;
-		if (r->state != STATE_COMPLETED && r->seq < m->open_seq)
+		if (r->state < STATE_COMPLETED && r->seq < m->open_seq)
 			m->open_seq = r->seq;
 	}
 	return ST_OK;
@@ -272,10 +272,10 @@ static void take_mismatch(struct group *g)
 	}
 }
 
-/* false: nothing of the group is open, and each rank has a dump. */
+/* false: nothing of the group is open, nor ended while a rank has no dump. */
 static bool take_state(struct group *g)
 {
-	bool any_started = false, any_gone = false;
+	bool any_started = false, any_gone = false, any_ended = false;
 	uint64_t last = 0;
 
 	g->seq = g->done = UINT64_MAX;
@@ -283,13 +283,14 @@ static bool take_state(struct group *g)
 		const struct member *m = &g->members[i];
 
 		any_gone |= !m->is_there;
+		any_ended |= m->is_there && m->last->state == STATE_ENDED;
 		last = m->last_seq > last ? m->last_seq : last;
 		if (m->is_there && m->open_seq < g->seq)
 			g->seq = m->open_seq;
 		if (m->is_there && m->done_seq < g->done)
 			g->done = m->done_seq;
 	}
-	if (g->seq == UINT64_MAX && any_gone)
+	if (g->seq == UINT64_MAX && any_gone && any_ended)
 		g->seq = last;
 	if (g->seq == UINT64_MAX)
 		return false;
@@ -310,7 +311,7 @@ static bool take_state(struct group *g)
 			if (m->last_ns < g->asked_ns && g->asked_ns - m->last_ns > g->gap_ns)
 				g->gap_ns = g->asked_ns - m->last_ns;
 			g->where = m->last->cells[CALL_WHERE].text;
-		} else if (r && r->state != STATE_COMPLETED) {
+		} else if (r && r->state < STATE_COMPLETED) {
 			list_add(&g->waiting, m->rank);
 			if (any_started && r->state == STATE_SCHEDULED)
 				list_add(&g->not_started, m->rank);

@@ -4,14 +4,15 @@
 
 #include "analyze/engine/report.h"
 
-enum { STATE_SCHEDULED, STATE_STARTED, STATE_COMPLETED };
+enum { STATE_SCHEDULED, STATE_STARTED, STATE_COMPLETED, STATE_ENDED };
 enum { KEPT = 128 /* latest collectives of a group and rank */, TEXT_BYTES = 512 };
 
 #define CALL_COLUMNS(X)                                                                            \
 	X(CALL_GROUP = RANK_KEYS, "group", NULL, TEXT, KEY, "process group and its ranks")         \
 	X(CALL_SEQ, "seq", NULL, U64, KEY, "its number in the group")                              \
 	X(CALL_OPERATION, "operation", NULL, TEXT, KEY, "as requested")                            \
-	X(CALL_STATE, "state", NULL, U64, MAX, "0 scheduled, 1 started, 2 completed")              \
+	X(CALL_STATE, "state", NULL, U64, MAX,                                                     \
+	  "0 scheduled, 1 started, 2 completed, 3 ended: gloo does not say how")                   \
 	X(CALL_CREATED, "created_ns", NULL, U64, MAX, "when it was asked for")                     \
 	X(CALL_SIZES, "sizes", NULL, TEXT, MAX, "of inputs, as JSON")                              \
 	X(CALL_TYPES, "types", NULL, TEXT, MAX, "of inputs, as JSON")                              \
