@@ -27,7 +27,7 @@ endif
 .PHONY: check-replay fuzz-seeds
 fuzz: packages-fuzz
 	$(Q)$(MAKE) --no-print-directory B=$(B) AFL=$(AFL) fuzz-run
-fuzz-run: $(FUZZ_NAMES:%=$(FUZZ)/fuzz_%) fuzz-seeds
+fuzz-run: $(addprefix $(FUZZ)/fuzz_,$(or $(TARGETS),$(FUZZ_NAMES))) fuzz-seeds
 	$(Q)sh tests/fuzz/run.sh $(FUZZ) $(B)/fuzz-seeds $(or $(T),60) $(or $(TARGETS),$(FUZZ_NAMES))
 .PHONY: packages-fuzz fuzz-run
 packages-fuzz:

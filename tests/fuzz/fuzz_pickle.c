@@ -35,9 +35,10 @@ static uint64_t sum_of(const struct pickle_value *v, unsigned depth, unsigned *l
 			sum = hash_word(sum, sum_of(v->items[i], depth - 1, left));
 		return hash_word(sum, pickle_count(v));
 	case PICKLE_NONE:
+	case PICKLE_FUNCTION:
 		return sum;
 	}
-	abort(); /* the others are inside the reader only */
+	abort(); /* a mark is inside the reader only */
 }
 
 static enum status take(void *user, size_t list, size_t ordinal, struct pickle_value *item,

@@ -94,6 +94,9 @@ void test_pickle_refuses(void)
 		{ "\x80\x02u.", "no list or dictionary" },
 		{ "\x80\x02t.", "lacks a mark" },
 		{ "\x80\x02\x85.", "lacks a value" },
+		{ "\x80\x02K\x01(\x86.", "lacks a value" },
+		{ "\x80\x02](a.", "no list or dictionary" },
+		{ "\x80\x02}K\x01(s.", "no list or dictionary" },
 		{ "\x80\x02.", "without a value" },
 		{ "\x80\x02(.", "without a value" },
 		{ "\x80\x02q\0.", "remembers nothing" },
@@ -101,8 +104,8 @@ void test_pickle_refuses(void)
 		{ "\x80\x02K\x01K\x01R.", "would run" },
 		{ "\x80\x02(R.", "would run" },
 	};
-	static const uint8_t lengths[] = { 22, 16, 22, 6, 6, 7, 6, 5, 5,  12, 8,
-					   5,  7,  4,  4, 4, 3, 4, 5, 10, 8,  5 };
+	static const uint8_t lengths[] = { 22, 16, 22, 6, 6, 7, 6, 5, 5, 12, 8, 5, 7,
+					   4,  4,  4,  7, 6, 8, 3, 4, 5, 10, 8, 5 };
 	const struct pickle_value *root;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -18,6 +18,14 @@ static struct pickle_value *peek(struct pickle *p, size_t below)
 	return v && v->type != PICKLE_MARK ? v : NULL;
 }
 
+/* No mark is among the top `count`. */
+static bool are_values(struct pickle *p, size_t count)
+{
+	while (count && peek(p, count - 1))
+		count--;
+	return !count;
+}
+
 /* Moves stack[from ..] to the end of a container, but for what is given away. */
 static enum status append(struct pickle *p, struct pickle_value *to, size_t from)
 {
@@ -205,16 +213,16 @@ static enum status skip(struct pickle *p, uint64_t number)
 
 static enum status set_item(struct pickle *p)
 {
-	struct pickle_value *to = peek(p, 2);
+	struct pickle_value *to = are_values(p, 3) ? peek(p, 2) : NULL;
 
-	if (!to || !peek(p, 1) || to->type != PICKLE_DICT)
+	if (!to || to->type != PICKLE_DICT)
 		return pickle_bad(p, "that adds to what is no list or dictionary");
 	return append(p, to, p->depth - 2);
 }
 
 static enum status append_one(struct pickle *p)
 {
-	struct pickle_value *to = peek(p, 1);
+	struct pickle_value *to = are_values(p, 2) ? peek(p, 1) : NULL;
 
 	if (!to || to->type != PICKLE_LIST)
 		return pickle_bad(p, "that adds to what is no list or dictionary");
@@ -225,7 +233,7 @@ static enum status tuple(struct pickle *p, size_t count)
 {
 	struct pickle_value *v;
 
-	if (count && !peek(p, count - 1))
+	if (!are_values(p, count))
 		return pickle_bad(p, "that lacks a value");
 	TRY(pickle_collect(p, PICKLE_LIST, p->depth - count, p->depth - count));
 	v = p->stack[p->depth - 1];

@@ -31,8 +31,8 @@ enum pickle_type {
 	PICKLE_TEXT, /* also bytes; NUL-terminated */
 	PICKLE_LIST, /* also tuples and sets */
 	PICKLE_DICT,
-	PICKLE_FUNCTION, /* inside the reader only */
-	PICKLE_MARK,
+	PICKLE_FUNCTION, /* one of those above, not called */
+	PICKLE_MARK,     /* inside the reader only */
 };
 struct pickle_value {
 	uint8_t type;
