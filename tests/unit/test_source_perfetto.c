@@ -453,7 +453,8 @@ static uint32_t dice(uint32_t *state, uint32_t sides)
 	return (*state >> 8) % sides;
 }
 
-/* A begin and its end, like many others; now and then another key, type, or meaning of a number. */
+/* A begin and its end, like many others; now and then another key, type, or meaning of a number,
+ * names of its own, or a sequence whose times count from the packet before. */
 static void put_slice(struct buf *b, uint32_t *state, unsigned at)
 {
 	static const char *const kinds[] = {
@@ -470,8 +471,16 @@ static void put_slice(struct buf *b, uint32_t *state, unsigned at)
 			"2'cudaLaunchKernel'} "
 			"2{1:2 2'mm'} 3{1:1 2'correlation'} 3{1:2 2'stream'} 3{1:3 2'External id'} "
 			"3{1:4 2'flops'}}\n");
-	buf_putf(b, "8:%u 10:1 13:2 11{9:1 11:%u 10:%u 3:%u", 10 * at, 40 + dice(state, 2), name,
-		 1 + dice(state, 2));
+	unsigned counts = !dice(state, 3), is_text = !dice(state, 3);
+
+	buf_putf(b, "8:%u 10:%u 13:2", counts ? 1 + dice(state, 9) : 10 * at, 1 + counts);
+	buf_put_text(b, dice(state, 2) ? " 3:1000 79:70000" : "");
+	buf_putf(b, " 11{9:1 11:%u", 40 + dice(state, 2));
+	if (is_text)
+		buf_putf(b, " 23'%s name of %u' 22'%s'", dice(state, 2) ? "R\10" : "a",
+			 dice(state, 5), dice(state, 5) ? "kernel" : "");
+	else
+		buf_putf(b, " 10:%u 3:%u", name, 1 + dice(state, 2));
 	if (!dice(state, 3))
 		buf_putf(b, " 47!%u", 1 + dice(state, 5));
 	for (unsigned i = 0; i < count; i++) {
@@ -483,8 +492,9 @@ static void put_slice(struct buf *b, uint32_t *state, unsigned at)
 	if (!dice(state, 9))
 		buf_putf(b, " 4{1:4 12{3:%u} 12{3:1}}", dice(state, 3));
 	buf_put_text(b, "}\n");
-	buf_putf(b, "8:%u 10:1 13:2 11{9:2 11:%u}\n", 10 * at + 5 + dice(state, 9),
-		 40 + dice(state, 2));
+	buf_putf(b, "8:%u 10:%u 13:2 11{9:2 11:%u%s}\n",
+		 counts ? dice(state, 9) : 10 * at + 5 + dice(state, 9), 1 + counts,
+		 40 + dice(state, 2), is_text ? " 23'a'" : "");
 }
 
 /* By templates and without them: the same events, arguments and losses. */
@@ -496,7 +506,8 @@ void test_perfetto_source_twice(void)
 
 		buf_init(&text, 1 << 20);
 		buf_put_text(&text, "10:1 13:1 12{2{1:1 2'first'}}\n60{1:40 4{1:5 2:6}}\n60{1:41 "
-				    "4{1:5 2:7}}\n");
+				    "4{1:5 2:7}}\n8:1 10:2 13:1 59{58:64} 12{2{1:1 2'mm'}} "
+				    "6{1{1:6 2:1} 1{1:64 2:0 3:1}}\n");
 		for (unsigned i = 1; i <= 500; i++)
 			put_slice(&text, &state, i);
 		buf_put_byte(&text, 0);
@@ -527,6 +538,39 @@ void test_perfetto_source_twice(void)
 		buf_release(&said[0]);
 		buf_release(&said[1]);
 	}
+}
+
+/* A key whose numbers repeat in other files has another one in each event here: the schemas do not
+ * grow with the events. */
+void test_perfetto_source_values(void)
+{
+	enum { SLICES = 10000 };
+	struct buf text, packed, said;
+	struct made m = { .said = &said };
+	const char *at;
+	char value[32];
+
+	buf_init(&text, 2 << 20);
+	buf_init(&said, 4 << 20);
+	buf_put_text(&text, "60{1:40 4{1:5 2:6}}\n");
+	for (unsigned i = 1; i <= SLICES; i++)
+		buf_putf(&text, "8:%u 11{9:1 11:40 23'n' 4{10'size' 3:%u}}\n8:%u 11{9:2 11:40}\n",
+			 10 * i, 7 * i, 10 * i + 5);
+	encode(&packed, buf_text(&text));
+	folder_make(&m.folder);
+	open_path(&m, folder_write(&m.folder, "t.pftrace", packed.data, packed.len));
+	CHECK_U64(m.count, SLICES);
+	CHECK(trace_count(m.trace, TRACE_SCHEMAS) < SLICES / 2);
+	at = buf_text(&said);
+	for (unsigned i = 1; i <= SLICES && at; i++) {
+		snprintf(value, sizeof(value), " size:%u:0=%x\n", ATTR_U64, 7 * i);
+		at = strstr(at, value);
+	}
+	CHECK(at != NULL);
+	buf_release(&text);
+	buf_release(&packed);
+	buf_release(&said);
+	close_made(&m);
 }
 
 /* Each file that is cut gives a beginning of the events and says so. */

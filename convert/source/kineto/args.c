@@ -11,12 +11,15 @@ enum {
 	KEYS = 1024, /* a power of two */
 	KEY_PROBES = 4,
 	KEY_BYTES = 48,        /* longer keys are looked up each time */
+	SEEN_BITS = 1024,      /* of a repeating number */
+	SEEN_MOST = 1000,      /* then it had some 3,800 values */
 	TEXT_BYTES = 64 << 20, /* of one value; repairs make it longer than the input */
 };
 
 enum role {
 	ROLE_UNKNOWN,
 	ROLE_CONST,
+	ROLE_REPEATING,
 	ROLE_ARG,
 	ROLE_CORRELATION,
 	ROLE_VALUE,
@@ -34,7 +37,9 @@ struct kineto_field { /* what a key is for events of one kind */
 struct kineto_key {
 	char text[KEY_BYTES];
 	uint8_t len;
-	uint64_t event; /* number of the event that had it last */
+	uint64_t event;                /* number of the event that had it last */
+	uint64_t seen[SEEN_BITS / 64]; /* a bit for each of its repeating values, by a hash */
+	uint32_t seen_count;
 	struct kineto_field fields[KIND_END];
 };
 
@@ -232,16 +237,27 @@ static enum status resolve(struct kineto_args *a, unsigned kind, const char *key
 		out->role = ROLE_ARG;
 		for (size_t i = 0; i < sizeof(repeating) / sizeof(repeating[0]); i++)
 			if (strlen(repeating[i]) == len && memcmp(repeating[i], key, len) == 0)
-				out->role = ROLE_CONST;
+				out->role = ROLE_REPEATING;
 		out->names[0] = trace_name(a->to->trace, key, len, err);
 	}
 	return out->names[0] ? ST_OK : err->status;
 }
 
-/* What `key` is for events of `kind`: a row of the cache, or *fresh where the key is odd. */
+/* A number that has so many values is one of each event: each would make a schema and a template.
+ */
+static bool is_repeated(struct kineto_key *k, uint64_t bits)
+{
+	uint64_t at = hash_word(0, bits) % SEEN_BITS, bit = UINT64_C(1) << at % 64;
+
+	k->seen_count += !(k->seen[at / 64] & bit);
+	k->seen[at / 64] |= bit;
+	return k->seen_count <= SEEN_MOST;
+}
+
+/* What `key` is for events of `kind`: of *row of the cache, or *fresh where the key is odd. */
 static enum status find_field(struct kineto_args *a, unsigned kind, const struct json *key,
-			      struct kineto_field *fresh, const struct kineto_field **out,
-			      struct error *err)
+			      struct kineto_field *fresh, struct kineto_key **row,
+			      const struct kineto_field **out, struct error *err)
 {
 	uint64_t hash = hash_text(key->text, key->len);
 	struct kineto_key *k = &a->keys[hash % KEYS];
@@ -264,6 +280,7 @@ static enum status find_field(struct kineto_args *a, unsigned kind, const struct
 	a->repeated |= k->event == a->event;
 	k->event = a->event;
 	field = &k->fields[kind];
+	*row = k;
 	*out = field;
 	return field->role ? ST_OK : resolve(a, kind, k->text, k->len, field, err);
 }
@@ -384,11 +401,12 @@ static enum status take_arg(struct kineto_args *a, const struct kineto_member *m
 {
 	const struct kineto_field *f;
 	struct kineto_field fresh;
+	struct kineto_key *row = NULL;
 	struct attr value = { 0 };
 	size_t words = a->to->words.len;
 
 	*use = KINETO_KEPT;
-	TRY(find_field(a, e->kind, &m->key, &fresh, &f, err));
+	TRY(find_field(a, e->kind, &m->key, &fresh, &row, &f, err));
 	if (f->role == ROLE_PATH || (f->role == ROLE_ARRAY && put_array(a, f, &m->value)))
 		return ST_OK;
 	TRY(read_value(a, &m->value, &value, err));
@@ -400,7 +418,9 @@ static enum status take_arg(struct kineto_args *a, const struct kineto_member *m
 						   : KINETO_BYTES;
 	if (put_member(f->role, &value, e, place))
 		return ST_OK;
-	put_attr(a, f->names[0], f->unit, &value, f->role == ROLE_ARG);
+	put_attr(a, f->names[0], f->unit, &value,
+		 f->role == ROLE_ARG || (f->role == ROLE_REPEATING && row &&
+					 value.type <= ATTR_F64 && !is_repeated(row, value.bits)));
 	*use = a->to->words.len > words ? KINETO_WORD : KINETO_KEPT;
 	return ST_OK;
 }

@@ -5,7 +5,8 @@
  * records.def defines where an argument goes, by the first record of the event's kind: into a
  * member of the event, its track, a constant of its argument schema, or a value of its own.  A key
  * that records.def does not know keeps its name: its numbers are values of the event, except for a
- * list of keys whose numbers repeat from event to event, and everything else is a constant.  A
+ * list of keys whose numbers repeat from event to event unless they have thousands of values, and
+ * everything else is a constant.  A
  * value that its place could not give back (correlation 0, a number as text) is a constant too.
  */
 #pragma once

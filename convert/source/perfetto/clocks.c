@@ -153,18 +153,17 @@ enum status pftrace_clocks_set(struct pftrace_reader *r, struct pftrace_sequence
 	return ST_OK;
 }
 
-bool pftrace_time(struct pftrace_reader *r, struct pftrace_sequence *q,
-		  const struct pftrace_packet *p, int64_t *out)
+bool pftrace_time_at(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t machine,
+		     uint32_t clock, uint64_t time, int64_t *out)
 {
-	uint32_t clock = (uint32_t)p->numbers[PFTRACE_CLOCK];
 	struct pftrace_clock *local;
 
 	clock = clock ? clock : q->clock ? q->clock : BOOTTIME;
-	*out = (int64_t)p->numbers[PFTRACE_TIME];
-	if (!PFTRACE_HAS(p, TIME) || *out < 0 || *out > IMPORT_TIME_MOST)
+	*out = (int64_t)time;
+	if (time > IMPORT_TIME_MOST)
 		return false;
 	if (!is_local(clock))
-		return to_epoch(r, (uint32_t)p->numbers[PFTRACE_MACHINE], clock, out);
+		return to_epoch(r, machine, clock, out);
 	local = q->clocks ? &q->clocks[clock - LOCAL_FIRST] : NULL;
 	if (!local || !local->unit_ns || *out > IMPORT_TIME_MOST / local->unit_ns ||
 	    local->trace_ns > IMPORT_TIME_MOST)
@@ -176,11 +175,10 @@ bool pftrace_time(struct pftrace_reader *r, struct pftrace_sequence *q,
 	return true;
 }
 
-bool pftrace_time_slowly(struct pftrace_reader *r, struct pftrace_sequence *q, uint64_t time,
-			 int64_t *out)
+bool pftrace_time(struct pftrace_reader *r, struct pftrace_sequence *q,
+		  const struct pftrace_packet *p, int64_t *out)
 {
-	struct pftrace_packet p = { .has = 1u << PFTRACE_TIME };
-
-	p.numbers[PFTRACE_TIME] = time;
-	return pftrace_time(r, q, &p, out);
+	return PFTRACE_HAS(p, TIME) &&
+	       pftrace_time_at(r, q, (uint32_t)p->numbers[PFTRACE_MACHINE],
+			       (uint32_t)p->numbers[PFTRACE_CLOCK], p->numbers[PFTRACE_TIME], out);
 }

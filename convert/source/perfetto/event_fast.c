@@ -16,6 +16,7 @@ enum {
 	PLACED = 1 << 13,
 	PROBES = 4,
 	PARTS_MOST = 24,
+	LINE_BYTES = 64, /* of the cache */
 	BYTES_MOST = 640,
 	PARTS_BYTES_MOST = 3 << 20, /* of all templates */
 };
@@ -28,17 +29,19 @@ struct part {         /* of a template: an annotation */
 	bool is_double, is_negative;
 	uint64_t value; /* of KINETO_KEPT: it has to be the same */
 };
-struct pftrace_template {
+struct pftrace_template { /* two lines of the cache */
 	/* generation 0: unused; track 0: of any thread */
 	uint64_t name, category, sequence, generation, track;
-	struct event event;
-	uint32_t id; /* no other template has it, had it or gets it */
+	struct part *parts;  /* part_count, and behind them their bytes */
+	uint32_t id;         /* no other template has it, had it or gets it */
+	uint32_t last_track; /* of the trace, of what was last made by a template of any thread */
 	uint16_t part_count, word_count;
 	bool launches;
-	struct part *parts; /* part_count, and behind them their bytes */
+	struct event event;
 };
 struct pftrace_templates {
-	struct pftrace_template rows[TEMPLATES];
+	struct pftrace_template *rows; /* TEMPLATES, within what follows */
+	void *memory;
 	/* The template's id << 32 | track of what was made by templates of any thread: the
 	 * descriptor is there. */
 	uint64_t placed[PLACED];
@@ -47,7 +50,8 @@ struct pftrace_templates {
 };
 struct begin { /* or an end: what its packet says */
 	uint64_t time, sequence, type, track, name, category;
-	struct bytes annotations[PARTS_MOST];
+	struct bytes category_text, name_text;
+	struct bytes annotations[PARTS_MOST + 2]; /* of a begin its texts are behind them */
 	unsigned annotation_count;
 };
 
@@ -65,11 +69,16 @@ static inline const uint8_t *part_of(const uint8_t *p, const uint8_t *end, struc
 	return p + len;
 }
 
-/* A field of TrackEvent whose key has two bytes: an arrow.  NULL: another one. */
-static const uint8_t *flow_of(struct pftrace_reader *r, const uint8_t *p, const uint8_t *end)
+/* A field of TrackEvent whose key has two bytes: a text or an arrow.  NULL: another one. */
+static const uint8_t *rest_of(struct pftrace_reader *r, const uint8_t *p, const uint8_t *end,
+			      struct begin *b)
 {
 	bool is_begin = p[-1] == 0xf9 && *p == 2; /* flow_ids, terminating_flow_ids: fixed64 */
 
+	if (p[-1] == 0xb2 && *p == 1)
+		return b->category_text.at ? NULL : part_of(p + 1, end, &b->category_text);
+	if (p[-1] == 0xba && *p == 1)
+		return part_of(p + 1, end, &b->name_text);
 	if ((!is_begin && (p[-1] != 0x81 || *p != 3)) || end - p < 9 || r->ref_count > 1)
 		return NULL;
 	r->refs[r->ref_count++] =
@@ -103,18 +112,18 @@ static bool event_of(struct pftrace_reader *r, struct bytes event, struct begin 
 			p = pb_varint(p, &b->track);
 			break;
 		default:
-			p = flow_of(r, p, end);
+			p = rest_of(r, p, end, b);
 		}
 	}
 	return p == end;
 }
 
-/* False: it has more than a time, a sequence and an event, or something is odd. */
+/* False: it has more than a time, a sequence, an event and who wrote it, or something is odd. */
 static inline bool packet_of(struct pftrace_reader *r, const struct bytes *packet, struct begin *b)
 {
 	const uint8_t *p = packet->at, *end = packet->end;
 	struct bytes event = { .at = NULL };
-	uint64_t flags = 0;
+	uint64_t flags = 0, ignored;
 
 	while (p && p < end) {
 		switch (*p++) {
@@ -130,6 +139,12 @@ static inline bool packet_of(struct pftrace_reader *r, const struct bytes *packe
 		case 13 << 3:
 			p = pb_varint(p, &flags);
 			break;
+		case 3 << 3: /* the user */
+			p = pb_varint(p, &ignored);
+			break;
+		case 0xf8: /* the process */
+			p = *p == 4 ? pb_varint(p + 1, &ignored) : NULL;
+			break;
 		default:
 			return false;
 		}
@@ -139,17 +154,18 @@ static inline bool packet_of(struct pftrace_reader *r, const struct bytes *packe
 
 bool pftrace_is_event_alone(const struct bytes *packet)
 {
-	enum { NUMBER = 1, MESSAGE };
-	static const uint8_t keys[256] = { [8 << 3] = NUMBER,
-					   [10 << 3] = NUMBER,
-					   [13 << 3] = NUMBER,
-					   [11 << 3 | PB_BYTES] = MESSAGE };
+	enum { NUMBER = 1, MESSAGE, PROCESS };
+	static const uint8_t keys[256] = { [3 << 3] = NUMBER,  [0xf8] = PROCESS,
+					   [8 << 3] = NUMBER,  [10 << 3] = NUMBER,
+					   [13 << 3] = NUMBER, [11 << 3 | PB_BYTES] = MESSAGE };
 	const uint8_t *p = packet->at, *end = packet->end;
 	uint64_t last, len;
 
 	while (p < end) {
 		uint8_t key = keys[*p++];
 
+		if (key == PROCESS && *p++ == 4)
+			key = NUMBER;
 		if (key == NUMBER && *p < 0x80) {
 			p++;
 		} else if (key == NUMBER) {
@@ -158,7 +174,7 @@ bool pftrace_is_event_alone(const struct bytes *packet)
 				return false;
 			p += (unsigned)__builtin_ctzll(last) / 8 + 1;
 		} else {
-			if (!key || !(p = pb_varint(p, &len)) || p > end ||
+			if (key != MESSAGE || !(p = pb_varint(p, &len)) || p > end ||
 			    len > (uint64_t)(end - p))
 				return false;
 			p += len;
@@ -225,9 +241,10 @@ static inline bool is_like(const struct pftrace_template *t, const struct begin 
 {
 	const uint8_t *bytes = t->parts ? (const uint8_t *)(t->parts + t->part_count) : NULL;
 
-	if (t->name != b->name || t->category != b->category || t->sequence != q->id ||
-	    t->generation != q->generation || t->track != track ||
-	    t->part_count != b->annotation_count)
+	if (__builtin_expect((t->name ^ b->name) | (t->category ^ b->category) |
+				     (t->sequence ^ q->id) | (t->generation ^ q->generation) |
+				     (t->track ^ track) | (t->part_count ^ b->annotation_count),
+			     0))
 		return false;
 	*e = t->event;
 	for (unsigned i = 0; t->parts && i < t->part_count; bytes += t->parts[i++].len) {
@@ -323,7 +340,8 @@ static bool learn_parts(const struct pftrace_reader *r, const struct event *e,
 		*part = (struct part){ .use = use < PFTRACE_MEMBER
 						      ? use
 						      : r->args.uses[use - PFTRACE_MEMBER] };
-		part->len = (uint16_t)number_begins(*annotation, part);
+		part->len = (uint16_t)(use == PFTRACE_WHOLE ? bytes_left(annotation)
+							    : number_begins(*annotation, part));
 		if (!part->len && part->use == KINETO_KEPT) {
 			part->use = PFTRACE_WHOLE;
 			part->len = (uint16_t)bytes_left(annotation);
@@ -360,12 +378,12 @@ void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q,
 		.launches = import_launches(&r->to, e),
 		.generation = q->generation,
 	};
-	struct part parts[PARTS_MOST];
+	struct part parts[PARTS_MOST + 2];
 	uint8_t bytes[BYTES_MOST];
 	size_t len;
 	uint64_t hash;
 
-	if (plain_ways || r->annotation_count > PARTS_MOST || made.word_count > PARTS_MOST ||
+	if (plain_ways || r->annotation_count > PARTS_MOST + 2 || made.word_count > PARTS_MOST ||
 	    !learn_parts(r, e, &made, parts, bytes, &len))
 		return;
 	hash = hash_of(r, q->id, made.track, name, category, r->annotations, made.part_count);
@@ -394,35 +412,47 @@ bool pftrace_template_launches(const struct pftrace_template *t)
 
 bool pftrace_templates_new(struct pftrace_reader *r)
 {
-	r->templates = calloc(1, sizeof(*r->templates));
-	return r->templates != NULL;
+	struct pftrace_templates *x = r->templates = calloc(1, sizeof(*x));
+
+	if (!x)
+		return false;
+	x->memory = calloc(TEMPLATES + 1, sizeof(*x->rows));
+	x->rows = (void *)(((uintptr_t)x->memory + sizeof(*x->rows) - 1) &
+			   ~(uintptr_t)(LINE_BYTES - 1));
+	return x->memory != NULL;
 }
 
 void pftrace_templates_free(struct pftrace_reader *r)
 {
-	for (unsigned i = 0; r->templates && r->templates->learned && i < TEMPLATES; i++)
-		free(r->templates->rows[i].parts);
-	free(r->templates);
+	struct pftrace_templates *x = r->templates;
+
+	for (unsigned i = 0; x && x->learned && i < TEMPLATES; i++)
+		free(x->rows[i].parts);
+	free(x ? x->memory : NULL);
+	free(x);
 }
 
 /* The template that a begin is like, whose event is filled in; NULL: none. */
 static inline enum status find_like(struct pftrace_reader *r, const struct begin *b,
 				    const struct pftrace_sequence *q, const struct pftrace_track *t,
 				    struct event *e, uint64_t *words,
-				    const struct pftrace_template **like, struct error *err)
+				    struct pftrace_template **like, struct error *err)
 {
 	uint64_t track = track_of(t), *placed, key;
 	uint64_t hash =
 		hash_of(r, q->id, track, b->name, b->category, b->annotations, b->annotation_count);
 
 	for (unsigned i = 0; i < PROBES && !*like; i++) {
-		const struct pftrace_template *x = &r->templates->rows[(hash + i) % TEMPLATES];
+		struct pftrace_template *x = &r->templates->rows[(hash + i) % TEMPLATES];
 
 		*like = is_like(x, b, q, track, e, words) ? x : NULL;
 	}
 	if (!*like || track)
 		return ST_OK;
 	e->track = t->made_id;
+	if ((*like)->last_track == e->track)
+		return ST_OK;
+	(*like)->last_track = e->track;
 	key = (uint64_t)(*like)->id << 32 | e->track;
 	placed = &r->templates->placed[key * HASH_A >> 32 & (PLACED - 1)];
 	if (*placed == key)
@@ -437,7 +467,7 @@ enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *pack
 			      struct error *err)
 {
 	struct begin b; /* its list is not worth to be cleared */
-	const struct pftrace_template *like = NULL;
+	struct pftrace_template *like = NULL;
 	uint64_t words[PARTS_MOST];
 	struct pftrace_sequence *q;
 	struct pftrace_track *t;
@@ -445,6 +475,7 @@ enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *pack
 	int64_t at_ns;
 
 	b.time = b.sequence = b.type = b.track = b.name = b.category = b.annotation_count = 0;
+	b.name_text = b.category_text = (struct bytes){ .at = NULL };
 	if (!packet_of(r, packet, &b))
 		return pftrace_take_any(r, packet, err);
 	q = pftrace_near_sequence(r, b.sequence);
@@ -464,6 +495,8 @@ enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *pack
 		if (b.type == TYPE_END && (b.annotation_count || r->ref_count))
 			return pftrace_take_any(r, packet, err);
 		if (b.type == TYPE_BEGIN) {
+			pftrace_texts(b.category_text, b.name_text, b.annotations,
+				      &b.annotation_count);
 			TRY(find_like(r, &b, q, t, &e, words, &like, err));
 			if (!like)
 				return pftrace_take_any(r, packet, err);

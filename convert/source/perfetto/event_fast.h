@@ -40,9 +40,18 @@ enum status pftrace_end(struct pftrace_reader *r, struct pftrace_sequence *q,
 bool pftrace_templates_new(struct pftrace_reader *r); /* false: no memory */
 void pftrace_templates_free(struct pftrace_reader *r);
 bool pftrace_template_launches(const struct pftrace_template *t);
-/* clocks.c: pftrace_time() of a packet that says nothing but a time. */
-bool pftrace_time_slowly(struct pftrace_reader *r, struct pftrace_sequence *q, uint64_t time,
-			 int64_t *out);
+/* Category and name of a begin that are no interned ones count as annotations behind the others. */
+static inline void pftrace_texts(struct bytes category, struct bytes name, struct bytes *all,
+				 unsigned *count)
+{
+	if (category.at < category.end)
+		all[(*count)++] = category;
+	if (name.at < name.end)
+		all[(*count)++] = name;
+}
+/* clocks.c: pftrace_time(); clock 0: that of the sequence. */
+bool pftrace_time_at(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t machine,
+		     uint32_t clock, uint64_t time, int64_t *out);
 static inline bool pftrace_time_of(struct pftrace_reader *r, struct pftrace_sequence *q,
 				   uint64_t time, int64_t *out)
 {
@@ -52,7 +61,7 @@ static inline bool pftrace_time_of(struct pftrace_reader *r, struct pftrace_sequ
 	return (time < (uint64_t)x->end_ns && (int64_t)time >= x->ns && time <= IMPORT_TIME_MOST &&
 		!x->machine && x->clock == (q->clock ? q->clock : PFTRACE_BOOTTIME) &&
 		r->is_clock_known) ||
-	       pftrace_time_slowly(r, q, time, out);
+	       pftrace_time_at(r, q, 0, 0, time, out);
 }
 /* A sequence that was found before, or NULL: find it in the map. */
 static inline struct pftrace_sequence *pftrace_near_sequence(const struct pftrace_reader *r,
