@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/findings/rule.h"
+#include "analyze/findings/internal.h"
 
 #include "schemas/base/vec.h"
 
@@ -52,6 +52,106 @@ const char *many_text(char out[MANY_TEXT], double count, const char *one)
 	return out;
 }
 
+/* ---- means ------------------------------------------------------------------------------ */
+
+static bool has_gpu(struct tables *all, const union value *rank)
+{
+	struct table *gpus = tables_find(all, "gpus");
+
+	for (size_t i = 0; i < table_count(gpus); i++)
+		if (!memcmp(table_at(gpus, i), rank, RANK_KEYS * sizeof(*rank)))
+			return true;
+	return false;
+}
+
+/* Where the first steps settle, the classes of GPU time in counted steps, by the clock. */
+static void count_classes(struct facts *f, struct tables *all)
+{
+	static const struct {
+		const char *column;
+		size_t at;
+	} classes[] = {
+		{ "compute_ns", offsetof(struct facts, compute_ns) },
+		{ "exposed_comm_ns", offsetof(struct facts, exposed_comm_ns) },
+		{ "exposed_copy_ns", offsetof(struct facts, exposed_copy_ns) },
+	};
+	struct table *t = tables_find(all, "step_gpus"), *steps = tables_find(all, "steps");
+	size_t counted = table_column(steps, "counted");
+	double share = facts_per_gpu(f, 1) * (double)f->window_steps / (double)f->steps;
+	double hidden_ns = f->comm_ns - f->exposed_comm_ns;
+	union value *step;
+
+	f->compute_ns = f->exposed_comm_ns = f->exposed_copy_ns = 0;
+	for (size_t i = 0; i < table_count(t); i++) {
+		const union value *row = table_at(t, i);
+
+		if (table_have(steps, row, &step, NULL) != ST_OK || step[counted].u64 != 1)
+			continue;
+		for (size_t k = 0; k < sizeof(classes) / sizeof(classes[0]); k++)
+			*(double *)(void *)((char *)f + classes[k].at) +=
+				(double)row[table_column(t, classes[k].column)].u64 * share;
+	}
+	f->comm_ns = f->exposed_comm_ns + hidden_ns;
+}
+
+struct facts facts_take(struct tables *all)
+{
+	static const struct {
+		const char *column;
+		size_t at;
+	} sums[] = {
+		{ "window_ns", offsetof(struct facts, window_ns) },
+		{ "compute_ns", offsetof(struct facts, compute_ns) },
+		{ "comm_ns", offsetof(struct facts, comm_ns) },
+		{ "exposed_comm_ns", offsetof(struct facts, exposed_comm_ns) },
+		{ "exposed_copy_ns", offsetof(struct facts, exposed_copy_ns) },
+	};
+	struct table *ranks = tables_find(all, "ranks");
+	struct facts f = { .tables = all, .gpus = table_count(tables_find(all, "gpus")) };
+	size_t steps = table_column(ranks, "complete_steps");
+	size_t held = table_column(ranks, "window_steps");
+	size_t settling = table_column(ranks, "settling_steps");
+	double share;
+	size_t i;
+
+	for (i = 0; i < table_count(ranks); i++) {
+		const union value *row = table_at(ranks, i);
+
+		/* what has no GPU beside those that have one adds nothing to their sums */
+		if (f.gpus && !has_gpu(all, row))
+			continue;
+		f.ranks++;
+		f.steps += row[steps].u64;
+		f.window_steps += row[held].u64;
+		f.settled_steps += row[held].u64 - row[settling].u64;
+	}
+	f.steps = f.steps ? f.steps : later(f.ranks, 1);
+	f.window_steps = later(f.window_steps, f.steps);
+	f.settled_steps = later(f.settled_steps, f.steps);
+	share = f.gpus ? facts_per_gpu(&f, 1) : 0;
+	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		*(double *)(void *)((char *)&f + sums[i].at) =
+			(double)tables_sum(all, "gpus", sums[i].column) * share;
+	/* of a long run not every step has a row, and its first says little */
+	if (f.settled_steps < f.window_steps && !tables_sum(all, "steps_summed", "steps"))
+		count_classes(&f, all);
+	f.launches = (double)tables_sum(all, "trust", "launches") / (double)f.window_steps;
+	f.has_launches = tables_sum(all, "trust", "with_launch") > 0;
+	f.is_sampled = tables_any(all, "trust", "sampled");
+	f.is_damaged = tables_sum(all, "inputs", "unread_bytes") > 0;
+	struct table *t = tables_find(f.tables, "steps");
+	for (size_t k = 0; k < table_count(t) && !f.has_steps; k++) {
+		const union value *row = table_at(t, k);
+
+		f.has_steps = row[table_column(t, "counted")].u64 == 1 &&
+			      row[table_column(t, "inferred")].u64 != 1;
+	}
+	uint64_t counted = tables_sum(all, "step_stats", "counted");
+	f.step_ns = counted ? (double)tables_sum(all, "step_stats", "sum_ns") / (double)counted
+			    : f.window_ns;
+	return f;
+}
+
 /* ---- rows ------------------------------------------------------------------------------- */
 
 struct rows {
@@ -90,7 +190,18 @@ double facts_per_gpu(const struct facts *f, double sum)
 {
 	double gpus = f->gpus && f->ranks ? (double)f->gpus / (double)f->ranks : 1;
 
-	return sum / (double)f->steps / gpus;
+	return sum / (double)f->window_steps / gpus;
+}
+
+/* The same of what is counted without the steps that settle. */
+static double per_settled(const struct facts *f, uint64_t sum)
+{
+	return facts_per_gpu(f, (double)sum) * (double)f->window_steps / (double)f->settled_steps;
+}
+
+double facts_gap_per_gpu(const struct facts *f, const struct gap_sum *g, uint64_t sum)
+{
+	return strcmp(g->part, "span") ? facts_per_gpu(f, (double)sum) : per_settled(f, sum);
 }
 
 static bool has(const char *text, const char *word)
@@ -143,8 +254,8 @@ struct amount facts_gaps(const struct facts *f, struct gap_query which)
 		if (!fits(which.cause, g->cause) || !fits(which.phase, g->phase) ||
 		    !fits(which.part, g->part) || !fits(which.kind, g->kind))
 			continue;
-		sum.ns += facts_per_gpu(f, (double)g->ns);
-		sum.count += facts_per_gpu(f, (double)g->count);
+		sum.ns += facts_gap_per_gpu(f, g, g->ns);
+		sum.count += facts_gap_per_gpu(f, g, g->count);
 	}
 	return sum;
 }
@@ -213,7 +324,7 @@ double facts_own(const struct facts *f, const char **longest)
 		if (!name || is_known_phase(name) || strcmp(f->gaps[i].kind, "plain") != 0 ||
 		    facts_is_outside(f, f->gaps[i].part))
 			continue;
-		double ns = facts_per_gpu(f, (double)f->gaps[i].ns);
+		double ns = facts_gap_per_gpu(f, &f->gaps[i], f->gaps[i].ns);
 		sum += ns;
 		if (ns > most) {
 			most = ns;
@@ -315,10 +426,10 @@ static struct amount take_work(const struct facts *f, const char *work, const ch
 			continue;
 		if (phase && strcmp(cell(&r, i, "phase").text, phase) != 0)
 			continue;
-		sum.count += facts_per_gpu(f, (double)cell(&r, i, "count").u64);
-		sum.ns += facts_per_gpu(f, (double)cell(&r, i, "ns").u64);
-		sum.short_count += facts_per_gpu(f, (double)cell(&r, i, "short_count").u64);
-		sum.short_ns += facts_per_gpu(f, (double)cell(&r, i, "short_ns").u64);
+		sum.count += per_settled(f, cell(&r, i, "count").u64);
+		sum.ns += per_settled(f, cell(&r, i, "ns").u64);
+		sum.short_count += per_settled(f, cell(&r, i, "short_count").u64);
+		sum.short_ns += per_settled(f, cell(&r, i, "short_ns").u64);
 	}
 	return sum;
 }

@@ -16,6 +16,8 @@ enum { WHERE_TEXT = 640, PLACES_SHOWN = 3 };
 enum status places_text(const struct facts *f, const struct rule *rule, const struct finding *of,
 			char out[WHERE_TEXT], struct error *err);
 
+/* What all rules go by; gaps, replay, lead and tail are still to come. */
+struct facts facts_take(struct tables *all);
 /* What makes input faster with the loader that the trace shows, if any; NULL: it is not known. */
 const char *facts_loader_advice(const struct facts *f);
 

@@ -75,16 +75,18 @@ struct sums {
 	uint64_t count, ns, short_count, short_ns;
 };
 struct process_work {
-	struct sums at[SWEEP_PHASES][WORK_COUNT + 1]; /* the last: BATCHED_WORK */
+	struct sums at[2][SWEEP_PHASES][WORK_COUNT + 1]; /* [1]: apart; the last: BATCHED_WORK */
+	size_t row;                                      /* step_list cursor */
 };
 
-enum { PARTS = PART_TAIL + 1, CAUSE_ROWS = CAUSE_COUNT * SWEEP_PHASES };
+enum { PART_SETTLING = PART_TAIL + 1, PARTS, CAUSE_ROWS = CAUSE_COUNT * SWEEP_PHASES };
 enum gap_kind { GAP_PLAIN, GAP_ZERO, GAP_SEARCH, GAP_LONG, GAP_KINDS };
 struct gap_sums {
 	uint64_t ns, count;
 };
 struct process_gaps {
 	struct gap_sums at[CAUSE_ROWS][PARTS][GAP_KINDS];
+	size_t row; /* step_list cursor */
 };
 struct findings {
 	struct process_work **processes; /* by process id; NULL: no kernel */
@@ -125,6 +127,17 @@ static void findings_release(struct accumulator *f)
 	points_close(s->points);
 }
 
+/* Whether it begins in a step that settles, or in a log outside of steps. */
+static bool is_apart(const struct step_list *steps, size_t *cursor, uint64_t at_ns)
+{
+	if (!steps->rows || !steps->count || !steps->rows[0].is_settling)
+		return false;
+	size_t row = steps_at(steps, at_ns, cursor);
+
+	return row == steps->count || steps->rows[row].is_settling ||
+	       at_ns >= steps->rows[row].mark_end_ns;
+}
+
 static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)
 {
 	struct findings *s = f->state;
@@ -139,12 +152,13 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 		s->processes[process] = calloc(1, sizeof(*s->processes[process]));
 	if (!s->processes[process])
 		return fail_memory(err);
-	struct sums *at = &s->processes[process]->at[e->phase][work];
+	bool apart = is_apart(&f->steps[process], &s->processes[process]->row, e->begin_ns);
+	struct sums *all = s->processes[process]->at[apart][e->phase], *at = &all[work];
 	at->count++;
 	at->ns += ns;
 	if (is_batched) {
-		s->processes[process]->at[e->phase][WORK_COUNT].count++;
-		s->processes[process]->at[e->phase][WORK_COUNT].ns += ns;
+		all[WORK_COUNT].count++;
+		all[WORK_COUNT].ns += ns;
 	}
 	if (ns >= (work == WORK_COMM ? 5 : 1) * SHORT_KERNEL_NS)
 		return ST_OK;
@@ -195,36 +209,31 @@ static enum gap_kind kind_of(struct accumulator *f, const struct idle_segment *p
 	return calls && p->end_ns - p->begin_ns >= LONG_CALL_NS ? GAP_LONG : GAP_PLAIN;
 }
 
-/* Whether a lead or tail that has left mark `i` behind, if there is one, has another mark of its
- * window on its other side. */
-static bool is_between(const struct step_list *steps, size_t i, const struct idle_segment *p)
+/* Cuts a segment where marks begin and end: what of it lies before the first mark or behind the
+ * last one of its window, in steps, and in those that settle.  Time between marks belongs to the
+ * step before.  Marks come with their begin. */
+static void cut_gap(const struct step_list *steps, const struct idle_segment *p, size_t *row,
+		    uint64_t ns[PARTS])
 {
-	size_t next = i < steps->count ? i + 1 : 0;
+	for (uint64_t from_ns = p->begin_ns, to_ns; from_ns < p->end_ns; from_ns = to_ns) {
+		size_t i = steps->rows ? steps_at(steps, from_ns, row) : 0;
+		bool is_in = steps->rows && i < steps->count;
+		const struct step_row none = { .begin_ns = 0 },
+				      *step = is_in ? &steps->rows[i] : &none;
+		size_t next = is_in ? i + 1 : 0;
+		size_t part = step->is_settling && !step->is_out ? PART_SETTLING : PART_SPAN;
 
-	if (p->part == PART_LEAD)
-		return i < steps->count && steps->rows[i].begin_ns >= p->gap_begin_ns;
-	return next < steps->count && steps->rows[next].begin_ns < p->gap_end_ns;
-}
-
-/* How much of a lead or tail lies before the first mark or behind the last one.  Marks come with
- * their begin. */
-static uint64_t outside_of(const struct step_list *steps, const struct idle_segment *p)
-{
-	uint64_t sum = 0, from_ns = p->begin_ns, to_ns;
-	size_t next, i;
-
-	for (; from_ns < p->end_ns; from_ns = to_ns) {
-		i = steps_begun(steps, from_ns);
-		next = i < steps->count ? i + 1 : 0;
-		to_ns = next < steps->count ? steps->rows[next].begin_ns : UINT64_MAX;
-		to_ns = to_ns < p->end_ns ? to_ns : p->end_ns;
-		if (i < steps->count && steps->rows[i].mark_end_ns > from_ns)
-			to_ns = steps->rows[i].mark_end_ns < to_ns ? steps->rows[i].mark_end_ns
-								   : to_ns;
-		else if (!is_between(steps, i, p))
-			sum += to_ns - from_ns;
+		to_ns = steps->rows && next < steps->count ? steps->rows[next].begin_ns
+							   : UINT64_MAX;
+		bool is_between = p->part == PART_LEAD ? is_in && step->begin_ns >= p->gap_begin_ns
+						       : to_ns < p->gap_end_ns;
+		if (step->mark_end_ns > from_ns)
+			to_ns = earlier(to_ns, step->mark_end_ns);
+		else if (p->part != PART_SPAN && !is_between)
+			part = p->part;
+		to_ns = earlier(to_ns, p->end_ns);
+		ns[part] += to_ns - from_ns;
 	}
-	return sum;
 }
 
 static enum status put_gap(struct accumulator *f, const struct idle_segment *p, struct error *err)
@@ -232,6 +241,7 @@ static enum status put_gap(struct accumulator *f, const struct idle_segment *p, 
 	struct findings *s = f->state;
 	uint32_t process = sweep_gpu(f->sweep, p->gpu).process;
 	size_t row = (size_t)p->cause * SWEEP_PHASES + p->phase;
+	uint64_t ns[PARTS] = { 0 };
 
 	if (process > s->process_count || !acc_wants(f, process))
 		return ST_OK;
@@ -239,14 +249,13 @@ static enum status put_gap(struct accumulator *f, const struct idle_segment *p, 
 		s->gaps[process] = calloc(1, sizeof(*s->gaps[process]));
 	if (!s->gaps[process])
 		return fail_memory(err);
-	uint64_t ns = p->end_ns - p->begin_ns;
-	uint64_t outside_ns = p->part == PART_SPAN ? 0 : outside_of(&f->steps[process], p);
-	struct gap_sums *at = s->gaps[process]->at[row][p->part] + kind_of(f, p);
-	struct gap_sums *in_step = s->gaps[process]->at[row][PART_SPAN] + kind_of(f, p);
-	at->ns += outside_ns;
-	at->count += outside_ns > 0;
-	in_step->ns += ns - outside_ns;
-	in_step->count += ns > outside_ns;
+	struct gap_sums(*parts)[GAP_KINDS] = s->gaps[process]->at[row];
+	enum gap_kind kind = kind_of(f, p);
+	cut_gap(&f->steps[process], p, &s->gaps[process]->row, ns);
+	for (size_t i = 0; i < PARTS; i++) {
+		parts[i][kind].ns += ns[i];
+		parts[i][kind].count += ns[i] > 0;
+	}
 	return ST_OK;
 }
 
@@ -271,7 +280,8 @@ static enum status findings_put(struct accumulator *f, const struct sorted_batch
 	return ST_OK;
 }
 
-static enum status end_process(struct accumulator *f, uint32_t process, struct error *err)
+static enum status end_process(struct accumulator *f, uint32_t process, bool apart,
+			       struct error *err)
 {
 	struct findings *s = f->state;
 	unsigned phases = context_phase_count(f->context);
@@ -279,7 +289,7 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 
 	for (unsigned phase = 0; phase < phases && phase < SWEEP_PHASES; phase++)
 		for (unsigned work = 0; work <= WORK_COUNT; work++) {
-			const struct sums *at = &s->processes[process]->at[phase][work];
+			const struct sums *at = &s->processes[process]->at[apart][phase][work];
 
 			if (!at->count)
 				continue;
@@ -295,9 +305,18 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 	return ST_OK;
 }
 
-static enum status end_gap(struct accumulator *f, uint32_t process, size_t at, struct error *err)
+static bool settling_counts(const struct step_list *steps)
 {
-	static const char *const parts[] = { "lead", "span", "tail" };
+	for (size_t i = 0; i < steps->count; i++)
+		if (steps->rows[i].is_settling && steps->rows[i].is_counted)
+			return true;
+	return steps->is_inferred;
+}
+
+static enum status end_gap(struct accumulator *f, uint32_t process, size_t at, bool counts,
+			   struct error *err)
+{
+	static const char *const parts[] = { "lead", "span", "tail", "span" };
 	static const char *const kinds[] = { "plain", "zero", "search", "long" };
 	struct findings *s = f->state;
 	enum cause cause = (enum cause)(at / SWEEP_PHASES);
@@ -310,7 +329,7 @@ static enum status end_gap(struct accumulator *f, uint32_t process, size_t at, s
 		for (kind = 0; kind < GAP_KINDS; kind++) {
 			const struct gap_sums *sums = &s->gaps[process]->at[at][part][kind];
 
-			if (!sums->count)
+			if (!sums->count || (part == PART_SETTLING && !counts))
 				continue;
 			cause_text(f, cause, phase, text, sizeof(text));
 			keys[GAP_CAUSE].text = text;
@@ -332,77 +351,16 @@ static enum status findings_end(struct accumulator *f, struct error *err)
 	bool offloads = false;
 
 	for (uint32_t i = 1; i <= s->process_count; i++) {
+		bool counts = settling_counts(&f->steps[i]);
+
 		offloads |= points_offload(s->points, i);
-		if (s->processes[i])
-			TRY(end_process(f, i, err));
+		for (int apart = 0; s->processes[i] && apart < (counts ? 2 : 1); apart++)
+			TRY(end_process(f, i, apart, err));
 		for (size_t at = 0; s->gaps[i] && at < CAUSE_ROWS; at++)
-			TRY(end_gap(f, i, at, err));
+			TRY(end_gap(f, i, at, counts, err));
 	}
 	TRY(logs_end(s->logs, f, err));
 	return traits_end(f, offloads, err);
-}
-
-/* ---- facts ------------------------------------------------------------------------------ */
-
-static bool has_gpu(struct tables *all, const union value *rank)
-{
-	struct table *gpus = tables_find(all, "gpus");
-
-	for (size_t i = 0; i < table_count(gpus); i++)
-		if (!memcmp(table_at(gpus, i), rank, RANK_KEYS * sizeof(*rank)))
-			return true;
-	return false;
-}
-
-static struct facts facts_take(struct tables *all)
-{
-	static const struct {
-		const char *column;
-		size_t at;
-	} sums[] = {
-		{ "window_ns", offsetof(struct facts, window_ns) },
-		{ "compute_ns", offsetof(struct facts, compute_ns) },
-		{ "comm_ns", offsetof(struct facts, comm_ns) },
-		{ "exposed_comm_ns", offsetof(struct facts, exposed_comm_ns) },
-		{ "exposed_copy_ns", offsetof(struct facts, exposed_copy_ns) },
-		{ "idle_ns", offsetof(struct facts, idle_ns) },
-		{ "not_busy_ns", offsetof(struct facts, not_busy_ns) },
-	};
-	struct table *ranks = tables_find(all, "ranks");
-	struct facts f = { .tables = all, .gpus = table_count(tables_find(all, "gpus")) };
-	size_t steps = table_column(ranks, "complete_steps");
-	double share;
-	size_t i;
-
-	for (i = 0; i < table_count(ranks); i++) {
-		const union value *row = table_at(ranks, i);
-
-		/* what has no GPU beside those that have one adds nothing to their sums */
-		if (f.gpus && !has_gpu(all, row))
-			continue;
-		f.ranks++;
-		f.steps += row[steps].u64;
-	}
-	f.steps = f.steps ? f.steps : f.ranks ? f.ranks : 1;
-	share = f.gpus ? (double)f.ranks / (double)f.gpus / (double)f.steps : 0;
-	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
-		*(double *)(void *)((char *)&f + sums[i].at) =
-			(double)tables_sum(all, "gpus", sums[i].column) * share;
-	f.launches = (double)tables_sum(all, "trust", "launches") / (double)f.steps;
-	f.has_launches = tables_sum(all, "trust", "with_launch") > 0;
-	f.is_sampled = tables_any(all, "trust", "sampled");
-	f.is_damaged = tables_sum(all, "inputs", "unread_bytes") > 0;
-	struct table *t = tables_find(f.tables, "steps");
-	for (size_t k = 0; k < table_count(t) && !f.has_steps; k++) {
-		const union value *row = table_at(t, k);
-
-		f.has_steps = row[table_column(t, "counted")].u64 == 1 &&
-			      row[table_column(t, "inferred")].u64 != 1;
-	}
-	uint64_t counted = tables_sum(all, "step_stats", "counted");
-	f.step_ns = counted ? (double)tables_sum(all, "step_stats", "sum_ns") / (double)counted
-			    : f.window_ns;
-	return f;
 }
 
 /* ---- findings --------------------------------------------------------------------------- */

@@ -75,12 +75,12 @@ struct facts {
 	struct tables *tables;
 	struct gap_sum *gaps;
 	size_t gap_count, gap_cap;
-	uint64_t steps;            /* complete ones of all ranks; at least 1 */
-	size_t ranks, gpus;        /* gpus: of all ranks */
+	uint64_t steps, window_steps, settled_steps; /* counted, held, held but for settling ones */
+	size_t ranks, gpus;
 	double step_ns, window_ns; /* mean wall of a complete step; window per step */
-	double compute_ns, comm_ns, exposed_comm_ns, exposed_copy_ns, idle_ns, not_busy_ns;
+	double compute_ns, comm_ns, exposed_comm_ns, exposed_copy_ns,
+		launches;        /* launches: calls */
 	double lead_ns, tail_ns; /* before and behind all marked steps, by causes of a family */
-	double launches;         /* calls */
 	bool has_steps, is_sampled, is_damaged;
 	bool has_launches;         /* work of a GPU whose launch is known */
 	enum family bound;         /* the verdict's; NONE: there is no verdict */
@@ -98,12 +98,12 @@ struct gap_query {
 };
 /* Call it once, before any of the next.  The caller frees `gaps`, also after an error. */
 enum status facts_gaps_take(struct facts *f, struct error *err);
-/* Time that is not busy, and the number of its idle segments. */
+/* Time that is not busy, and the number of its idle segments; all time of a cause, in ns. */
 struct amount facts_gaps(const struct facts *f, struct gap_query which);
-/* All time of this cause, in ns per step and GPU. */
 double facts_cause(const struct facts *f, const char *cause);
-/* A sum over all ranks as a mean per step and GPU. */
+/* A sum over the windows of all ranks as a mean per step and GPU; of a gap by its part. */
 double facts_per_gpu(const struct facts *f, double sum);
+double facts_gap_per_gpu(const struct facts *f, const struct gap_sum *g, uint64_t sum);
 /* Whether lead or tail are outside of steps, or findings of their own: late_start, long_tail. */
 bool facts_is_outside(const struct facts *f, const char *part);
 /* Idle time inside marked steps; without marks, all but a lead or tail with its own finding. */

@@ -116,7 +116,7 @@ static double replayed_ns(const struct facts *f, const char *before, enum family
 static void savings_most(const struct facts *f, struct savings *s)
 {
 	struct waiting w = waiting_of(f->tables);
-	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
+	double per_rank = f->ranks ? (double)f->window_steps / (double)f->ranks : 1;
 
 	for (size_t i = 0; i < f->gap_count; i++) {
 		const struct gap_sum *g = &f->gaps[i];
@@ -132,7 +132,7 @@ static void savings_most(const struct facts *f, struct savings *s)
 		if (!strcmp(g->part, "lead") &&
 		    (family == FAMILY_COMPILE || !strcmp(g->cause, "profiler")))
 			continue;
-		s->most_ns[family] += facts_per_gpu(f, (double)g->ns);
+		s->most_ns[family] += facts_gap_per_gpu(f, g, g->ns);
 	}
 	s->unexplained_ns = s->most_ns[FAMILY_NONE];
 	s->most_ns[FAMILY_NONE] = 0;

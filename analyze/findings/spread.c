@@ -22,7 +22,7 @@ static bool same_rank(const union value *a, const union value *b)
 static size_t take(const struct facts *f, struct table *kernels, struct of_rank *all)
 {
 	struct table *ranks = tables_find(f->tables, "ranks");
-	size_t steps = table_column(ranks, "complete_steps"), rank = 0, count = 0;
+	size_t steps = table_column(ranks, "window_steps"), rank = 0, count = 0;
 	size_t name = table_column(kernels, "name"), class = table_column(kernels, "class");
 	size_t brief = table_column(kernels, "short");
 	size_t calls = table_column(kernels, "count"), ns = table_column(kernels, "total_ns");

@@ -208,7 +208,7 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 		out[strlen(out) - 1] = '\0'; /* the full stop is the caller's */
 		return;
 	}
-	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
+	double per_rank = f->ranks ? (double)f->window_steps / (double)f->ranks : 1;
 	double alone_ns = w.saving_ns / per_rank;
 	double whole_ns = f->has_steps ? f->step_ns : f->window_ns;
 	char made[SPAN_TEXT], all[SPAN_TEXT], saved[SPAN_TEXT], alone[SPAN_TEXT];

@@ -2,6 +2,7 @@
 /* What every run says: which inputs and ranks, what was lost, whether it is to be trusted. */
 #include "analyze/engine/report.h"
 #include "analyze/engine/runs.h"
+#include "convert/stage/step_list.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -29,6 +30,10 @@ static TABLE(inputs, INPUT_COLUMNS, .null_texts = "format error");
 	X(RANK_COUNTED, "complete_steps", "complete", U64, SUM,                                    \
 	  "complete steps, from which shares and means are computed")                              \
 	X(RANK_WALL, "complete_wall_ns", "their wall", U64, SUM, "wall time of those steps")       \
+	X(RANK_HELD, "window_steps", "in windows", U64, SUM,                                       \
+	  "steps that the windows hold, of cut ones their part: sums over windows per step")       \
+	X(RANK_SETTLING, "settling_steps", "settling", U64, SUM,                                   \
+	  "of these, first steps of windows, which do not count")                                  \
 	X(RANK_RUN, "run_id", NULL, TEXT, MAX,                                                     \
 	  "distinguishes runs in one folder; null: not recorded")
 enum { OF_RANK_COLUMNS(COLUMN_PLACE) };
@@ -156,6 +161,22 @@ static enum status end_windows(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
+/* Of steps that are cut and do not count the part that the windows have, as far as it is known from
+ * the mean wall time of those that count. */
+static uint64_t cut_steps(const struct step_list *steps, uint64_t counted, uint64_t wall_ns)
+{
+	double mean_ns = counted ? (double)wall_ns / (double)counted : 0, sum = 0;
+
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct step_row *row = &steps->rows[i];
+
+		if (row->is_cut && !row->is_counted && !row->is_out && !row->is_settling &&
+		    mean_ns > 0)
+			sum += fmin((double)(row->end_ns - row->begin_ns) / mean_ns, 1);
+	}
+	return (uint64_t)llround(sum);
+}
+
 static enum status end_rank(struct accumulator *f, uint32_t process, bool is_first,
 			    struct error *err)
 {
@@ -163,6 +184,7 @@ static enum status end_rank(struct accumulator *f, uint32_t process, bool is_fir
 	const struct step_list *steps = &f->steps[process];
 	const struct process *of = trace_get_process(f->trace, process);
 	union value keys[RANK_KEYS], *row;
+	uint64_t counted = 0, wall_ns = 0;
 
 	TRY(acc_row(f, "ranks", process, keys, &row, err));
 	if (of->world_size > row[RANK_WORLD].u64)
@@ -170,12 +192,20 @@ static enum status end_rank(struct accumulator *f, uint32_t process, bool is_fir
 	row[RANK_SPAN].u64 += p.span_ns;
 	row[RANK_EVENTS].u64 += p.events;
 	for (size_t i = 0; i < steps->count; i++) {
-		row[RANK_STEPS].u64 += !steps->rows[i].is_out;
-		if (!steps->rows[i].is_counted)
+		const struct step_row *one = &steps->rows[i];
+
+		row[RANK_STEPS].u64 += !one->is_out;
+		row[RANK_HELD].u64 += !one->is_out && (one->is_counted || !one->is_cut);
+		row[RANK_SETTLING].u64 +=
+			!one->is_out && !one->is_counted && !one->is_cut && one->is_settling;
+		if (!one->is_counted)
 			continue;
-		row[RANK_COUNTED].u64++;
-		row[RANK_WALL].u64 += steps->rows[i].end_ns - steps->rows[i].begin_ns;
+		counted++;
+		wall_ns += one->end_ns - one->begin_ns;
 	}
+	row[RANK_COUNTED].u64 += counted;
+	row[RANK_WALL].u64 += wall_ns;
+	row[RANK_HELD].u64 += cut_steps(steps, counted, wall_ns);
 	const char *id = trace_attr_text(f->trace, of->schema, "run_id");
 	if (id)
 		TRY(acc_text(f, "ranks", &row[RANK_RUN], id, err));

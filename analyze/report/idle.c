@@ -24,7 +24,7 @@
 	X(IDLE_COUNT, "count", "times", U64, SUM, "idle segments")                                 \
 	X(IDLE_LONGEST, "longest_ns", "longest", U64, MAX, "the longest of them")                  \
 	X(IDLE_PER_STEP, "per_step_ns", "per step", U64, DERIVED,                                  \
-	  "not busy / complete steps of its rank, rounded down")                                   \
+	  "not busy / window_steps of its rank, rounded down")                                     \
 	X(IDLE_PCT, "pct", "%", F64, DERIVED, "share of the GPU's lead, idle and tail",            \
 	  .of = "not busy")
 static RANK_TABLE(idle, &table_ranks, IDLE_COLUMNS, .by = "ns",
@@ -127,7 +127,7 @@ static enum status idle_end(struct accumulator *f, struct error *err)
 static enum status idle_finish(struct tables *all, struct error *err)
 {
 	struct table *t = tables_find(all, "idle"), *ranks = tables_find(all, "ranks");
-	size_t steps = table_column(ranks, "complete_steps");
+	size_t steps = table_column(ranks, "window_steps");
 	union value *rank, *row;
 
 	finish_shares(all, "idle", IDLE_DEVICE + 1, IDLE_NS, IDLE_PCT);

@@ -46,7 +46,7 @@ static const struct table_type table_uneven = {
 struct kernel_ref {
 	const union value *row; /* of `kernels` */
 	const char *name;       /* of the tables: equal ones are one */
-	uint32_t rank;          /* place among the ranks with complete steps */
+	uint32_t rank;          /* place among the ranks with steps */
 	double calls, ns;       /* per step */
 };
 struct balance {
@@ -58,11 +58,11 @@ struct balance {
 	size_t rank_count;
 };
 
-/* Ranks without a complete step have no figure per step, and are not compared. */
+/* Ranks without a step have no figure per step, and are not compared. */
 static enum status ranks_take(struct balance *b, struct error *err)
 {
 	struct table *t = tables_find(b->all, "ranks");
-	size_t steps = table_column(t, "complete_steps"), count = table_count(t);
+	size_t steps = table_column(t, "window_steps"), count = table_count(t);
 
 	TRY(vec_new(&b->sums, count, err));
 	TRY(vec_new(&b->steps, count, err));

@@ -112,7 +112,7 @@ def same_as_cells(check, paths, side, what):
                          capture_output=True, text=True, check=True).stdout
     ranks = json.loads(out)["ranks"]
     gpus = [g for r in ranks for g in r["gpus"]]
-    share = Fraction(len(ranks), len(gpus) * sum(r["complete_steps"] for r in ranks))
+    share = Fraction(len(ranks), len(gpus) * sum(r["window_steps"] for r in ranks))
     want = {}
     for gpu in gpus:
         for key in ("compute", "exposed_comm", "exposed_copy", "idle", "lead", "tail"):

@@ -10,8 +10,10 @@ proof that it promises no more than there is: here, or in check_bounds.py.
 import argparse
 import dataclasses
 import glob
+import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -116,6 +118,30 @@ def check_scene(checks, name, scene, got, is_whole=True):
                f"{name}: the place of what it says", row["where"])
 
 
+def check_settling(checks, name, scene, got):
+    """The families, and all of compute, are a counted step, no more and no less, with the time of the rule."""
+    rank, rows = got["ranks"][0], {row["family"]: row["most_ns"] for row in got["families"]}
+    checks.same(f"{name}: steps", [rank[key] for key in ("complete_steps", "window_steps", "settling_steps")],
+                [scene.steps - 1, scene.steps, 1])
+    whole = sum(rows.values()) + 2 * rows["COMPUTE"]
+    checks.say(abs(whole - 1000 * labelled_findings.STEP) < 10, f"{name}: all families are a step", str(rows))
+    hole = scene.hole[1] - scene.hole[0]
+    checks.say(abs(3 * rows["COMPUTE"] - 1000 * (labelled_findings.STEP - hole)) < 10,
+               f"{name}: compute of a counted step", str(rows))
+
+
+def check_page_and_diff(checks, name, scene, binary, path):
+    """What a page and a diff have per step is of as many steps as the window holds."""
+    page = subprocess.run([binary, path], capture_output=True, text=True, check=False).stdout
+    checks.say(f" = window / {scene.steps}\n" in page, f"{name}: the page's steps", page[-2000:])
+    run = subprocess.run([binary, "--diff", path, path, "-f", "json"], capture_output=True,
+                         text=True, check=False)
+    parts = {row["class"]: row["a_ns"] for row in json.loads(run.stdout)["parts"]}
+    beside = parts.get("outside_steps", 0)
+    after = 9000000 / scene.steps if scene.rule == "long_tail" else 0
+    checks.say(abs(beside + after) < 10, f"{name}: a diff's parts are a step", str(parts))
+
+
 def check_all(checks, binary, folder, only):
     tested = set()
     for name, scene in labelled_findings.scenes().items():
@@ -132,7 +158,10 @@ def check_all(checks, binary, folder, only):
         path = os.path.join(folder, f"{scene.rule}.tacho")
         with open(path, "wb") as stream:
             stream.write(data)
-        check_scene(checks, f"log of {scene.rule}", scene, report(binary, [path]), False)
+        got = report(binary, [path])
+        check_scene(checks, f"log of {scene.rule}", scene, got, False)
+        check_settling(checks, f"log of {scene.rule}", scene, got)
+        check_page_and_diff(checks, f"log of {scene.rule}", scene, binary, path)
     return tested
 
 

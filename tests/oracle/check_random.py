@@ -90,6 +90,8 @@ def check_steps(counts, name, rank, oracle, answer):
     if stats is not None:
         counts.same(f"{name} step statistics", {key: rank["step_stats"][key] for key in stats},
                     stats)
+    counts.same(f"{name} steps in windows", (rank["window_steps"], rank["settling_steps"]),
+                steps.in_windows(oracle))
     grown = steps.Slow(oracle, answer).grown()
     odd = steps.odd_rows(rank, grown)
     counts.say(not odd, f"{name} slow steps", "; ".join(odd[:2]))

@@ -4,6 +4,7 @@
 Each figure of a step is asked of its own begin and end anew: which GPU time lies inside, which
 pieces of idle time, which instants of S, which kernels begin.
 """
+import math
 from fractions import Fraction
 
 GREW_MOST = 3
@@ -69,6 +70,16 @@ def stats(oracle):
         "p90_ns": not_passed(walls, 90) if len(walls) >= 20 else None,
         "p99_ns": not_passed(walls, 99) if len(walls) >= 200 else None,
     }
+
+
+def in_windows(oracle):
+    """(steps that the windows hold, of these the settling ones that do not count)."""
+    steps = oracle.host.steps
+    walls = [step.wall for step in steps if step.counted]
+    settling = sum(step.settling and step.whole and not step.counted for step in steps)
+    cut = [step.wall for step in steps if not step.whole and not step.counted and not step.settling]
+    part = sum(min(wall / (sum(walls) / len(walls)), 1) for wall in cut) if walls else 0
+    return len(walls) + settling + math.floor(part + 0.5), settling
 
 
 def median_step(steps):

@@ -32,7 +32,7 @@ IDLE = ("data_wait", "launch_bound", "long_launches", "unused_parameters", "zero
 def counted_twice_ns(report):
     """By how much all findings of idle time are longer than what is not busy."""
     gpus = [gpu for rank in report["ranks"] for gpu in rank["gpus"]]
-    steps = sum(rank["complete_steps"] for rank in report["ranks"]) or len(report["ranks"])
+    steps = sum(rank["window_steps"] for rank in report["ranks"]) or len(report["ranks"])
     rows = {row["rule"]: row["most_ns_per_step"] for row in report["findings"]}
     fills = sum(row["total_ns"] for rank in report["ranks"] for row in rank["kernels"]
                 if "fill" in (row["name"] or "").lower())
@@ -56,7 +56,7 @@ PARTS = {
 def beyond(report):
     """Findings that promise more than all of what they are a part of, or than a whole step."""
     gpus = [gpu for rank in report["ranks"] for gpu in rank["gpus"]]
-    steps = sum(rank["complete_steps"] for rank in report["ranks"]) or len(report["ranks"])
+    steps = sum(rank["window_steps"] for rank in report["ranks"]) or len(report["ranks"])
     per_gpu = len(report["ranks"]) / len(gpus) / steps if gpus else 0
     whole = {column: sum(gpu[column] for gpu in gpus) * per_gpu
              for column in PARTS if column != "kernel_ns"}

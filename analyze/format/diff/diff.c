@@ -92,7 +92,7 @@ static enum status side_take(struct diff_side *s, struct tables *all, struct err
 	s->inputs = table_count(inputs);
 	s->ranks = table_count(tables_find(all, "ranks"));
 	s->gpus = table_count(tables_find(all, "gpus"));
-	s->steps = tables_sum(all, "ranks", "complete_steps");
+	s->steps = tables_sum(all, "ranks", "window_steps");
 	s->mean_ns = s->series.count ? (int64_t)llround(s->series.mean) : 0;
 	uint64_t summed = tables_sum(all, "steps_summed", "counted");
 	if (summed) { /* the mean is of all steps, its error that of those which have rows */

@@ -84,7 +84,7 @@ static void add_collective(const struct page *p, const struct collective *c, dou
 			   struct block_table *t, const struct time_unit *unit, struct blocks *b)
 {
 	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
-	double per = 1.0 / (double)p->steps;
+	double per = 1.0 / (double)p->window_steps;
 
 	add_cellf(b, r, "%s %s", c->operation, c->type)->whole = c->group;
 	add_cell(r, c->bytes == NO_U64 ? "?" : show_bytes(b, (double)c->bytes));
@@ -195,7 +195,7 @@ void build_comm_brief(const struct page *p, struct blocks *b)
 	if (!calls)
 		return;
 	add_section(b, is_text(p) ? "Comm" : "Communication", NULL);
-	uint64_t per = (uint64_t)llround((double)calls / (double)p->steps);
+	uint64_t per = (uint64_t)llround(per_step(p, calls));
 	const char *both = "all hidden beside compute";
 	if (!hidden)
 		both = "all exposed";
@@ -262,7 +262,7 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 	*all = (struct waits){ .rows = blocks_take(b, p->ranks.count, sizeof(*all->rows)) };
 	for (size_t i = 0; all->rows && i < p->ranks.count; i++) {
 		struct view v = page_of_rank(p, "waits", i);
-		uint64_t steps = view_u64(&p->ranks, i, "complete_steps");
+		uint64_t steps = view_u64(&p->ranks, i, "window_steps");
 		struct wait *w = &all->rows[all->count];
 
 		if (!v.count)

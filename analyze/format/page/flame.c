@@ -38,7 +38,7 @@ static void add_flame(const struct page *p, const struct view *v, const char *ki
 	block->flame.count = count;
 	block->flame.depth = depth;
 	block->flame.whole_ns = (double)whole_ns;
-	block->flame.steps = p->steps ? (double)p->steps : 1;
+	block->flame.steps = (double)p->window_steps;
 	block->flame.of = p->has_steps ? "per step" : "in the window";
 }
 

@@ -38,10 +38,10 @@ static inline unsigned name_width(const struct page *p, unsigned designed)
  */
 const char *show_nth_name(struct blocks *b, const char *const *first, size_t size, size_t i,
 			  unsigned width);
-/* ns or a count, per complete step of all ranks. */
+/* ns or a count of the windows, per step of all ranks. */
 static inline double per_step(const struct page *p, uint64_t value)
 {
-	return (double)value / (double)p->steps;
+	return (double)value / (double)p->window_steps;
 }
 /* A number without commas, "" where the table does not know it. */
 const char *show_id(struct blocks *b, const struct view *v, size_t row, const char *column);

@@ -39,7 +39,7 @@ static void modules_of_rank(const struct page *p, size_t rank, struct blocks *b)
 	};
 	struct view v = page_of_rank(p, "modules", rank);
 	struct module_line *all = blocks_take(b, v.count, sizeof(*all));
-	uint64_t steps = view_u64(&p->ranks, rank, "complete_steps");
+	uint64_t steps = view_u64(&p->ranks, rank, "window_steps");
 	double share = steps && steps != NO_U64 ? 1 / (double)steps : 1;
 	struct block_table *t;
 

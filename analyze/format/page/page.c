@@ -20,9 +20,8 @@ static void page_init(struct page *p, const struct format_request *how, enum med
 	p->gpus = page_view(p, "gpus");
 	p->trust = page_view(p, "trust");
 	p->inputs = page_view(p, "inputs");
-	p->steps = page_sum(&p->ranks, "complete_steps");
-	if (!p->steps)
-		p->steps = 1;
+	p->steps = later(page_sum(&p->ranks, "complete_steps"), 1);
+	p->window_steps = later(page_sum(&p->ranks, "window_steps"), p->steps);
 	steps = page_view(p, "steps");
 	for (size_t i = 0; i < steps.count; i++)
 		p->has_steps |= view_u64(&steps, i, "inferred") != 1;

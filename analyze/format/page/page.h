@@ -21,9 +21,10 @@ struct page {
 	unsigned width; /* columns of a terminal */
 	const struct view *views;
 	struct view ranks, gpus, trust, inputs;
-	uint64_t steps;  /* complete ones of all ranks; at least 1 */
-	bool has_steps;  /* marked ones */
-	bool is_sampled; /* the file of any rank holds only some of its events */
+	uint64_t steps;        /* complete ones of all ranks; at least 1 */
+	uint64_t window_steps; /* what sums over windows are divided by; at least 1 */
+	bool has_steps;        /* marked ones */
+	bool is_sampled;       /* the file of any rank holds only some of its events */
 };
 
 /* Draws the blocks of a page; `how` is that of the page. */

@@ -116,7 +116,7 @@ static void take_phases(const struct page *p, struct phases *all, struct blocks 
 {
 	struct view phases = page_view(p, "phases"), cells = page_view(p, "cells");
 	double gpus = p->gpus.count ? (double)p->gpus.count / (double)p->ranks.count : 1;
-	double share = 1.0 / (double)p->steps;
+	double share = 1.0 / (double)p->window_steps;
 
 	*all = (struct phases){ .rows = blocks_take(b, phases.count + 1, sizeof(*all->rows)) };
 	if (!all->rows)
@@ -124,7 +124,7 @@ static void take_phases(const struct page *p, struct phases *all, struct blocks 
 	for (size_t i = 0; i < phases.count; i++) {
 		struct phase_row *r = find_phase(all, view_cell(&phases, i, "name").text, true);
 
-		r->wall_ns += view_number(&phases, i, "wall_ns") * share;
+		r->wall_ns += view_number(&phases, i, "wall_ns") / (double)p->steps;
 		r->is_inferred |= view_u64(&phases, i, "inferred") == 1;
 		r->gpu_ns[DURING] += view_number(&phases, i, "gpu_idle_during_ns") * share / gpus;
 	}
@@ -167,10 +167,11 @@ static void add_sum(const struct page *p, const struct phase_row *sum, struct bl
 	add_time(b, r, busy_ns(sum), unit);
 	add_time(b, r, sum->gpu_ns[DURING], unit);
 	if (has_place && is_text(p))
-		add_cellf(b, r, "%s = window / %s", window, show_count(b, p->steps));
+		add_cellf(b, r, "%s = window / %s", window, show_count(b, p->window_steps));
 	else if (has_place)
 		add_cellf(b, r, "= %s %s: the window%s / %s step%s", window, unit->name,
-			  plural(p->ranks.count), show_count(b, p->steps), plural(p->steps));
+			  plural(p->ranks.count), show_count(b, p->window_steps),
+			  plural(p->window_steps));
 }
 
 /* Columns: in a terminal bars are as wide as the line allows. */

@@ -347,7 +347,7 @@ static size_t take_rank_kernels(const struct page *p, struct rank_kernel *all)
 
 	for (size_t rank = 0; rank < p->ranks.count; rank++) {
 		struct view v = page_of_rank(p, "kernels", rank);
-		double steps = view_number(&p->ranks, rank, "complete_steps");
+		double steps = view_number(&p->ranks, rank, "window_steps");
 
 		for (size_t i = 0; i < v.count && steps > 0; i++)
 			all[count++] = (struct rank_kernel){
