@@ -95,8 +95,7 @@ static void introduce_early(void)
 	if (!introduce_is_awaited() || arena_fits_in(config.ring_dir, ARENA_FILE))
 		return;
 	arena_set_early(true);
-	if (session_prepare() && config.nvtx)
-		nvtx_prepare();
+	session_prepare();
 	arena_set_early(false);
 }
 

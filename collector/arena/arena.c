@@ -1,33 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/arena/arena.h"
-
+#include "collector/arena/internal.h"
 #include "collector/arena/lock.h"
-#include "schemas/base/buf.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8U
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
 #endif
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
 
-enum { PAGE = 4096, THREADS_LEAST = 1 << 20, THREADS_USUAL = 64 << 20 };
-enum { TEXTS_FIRST = 8 << 20 }; /* what the table of texts takes at first */
+enum { PAGE = 4096, THREADS_USUAL = 64 << 20, GROWTH_LEAST = 256 << 10 };
+/*
+ * Where the arena lies: so far below the C library's mappings, or at one of more places below that,
+ * where the arenas of those are that this process was forked from.
+ */
+#define BELOW_LIBRARIES (UINT64_C(1) << 38)
+#define BETWEEN_ARENAS  (UINT64_C(1) << 32)
+enum { ARENA_PLACES = 64 };
 
 /* In pages that are wiped by a fork: all zero says that nothing here is this process's. */
 struct claim {
@@ -38,63 +36,23 @@ static struct lock lock = LOCK_INITIALIZER;
 static struct arena_header *_Atomic mapped;
 static struct claim *_Atomic claim;
 static bool may_make = true; /* not in a child of a bare clone(), whose `claim` is wiped */
-static size_t threads_most = THREADS_USUAL;
+static size_t threads_most = THREADS_USUAL, threads_first = THREADS_LEAST;
 static bool (*introduce)(int fd);
 static _Atomic bool introduced;
 static bool is_early;
-static unsigned forbidden, lacking; /* bits of enum arena_need */
-static _Atomic enum arena_refusal refusal;
-static uint64_t refused_at;
-static const char *folder = "", *host = ""; /* of files for arenas */
-static uint64_t least_bytes;                /* that are free there before a file is made */
-static bool is_file;                        /* this arena is to get a name there */
-static bool may_be_full;                    /* the file system that this arena is in */
+static bool is_whole;                   /* all of it is mapped */
+static _Atomic uint64_t mapped_until;   /* offset, of the areas */
+static _Atomic uint64_t refused_growth; /* so many bytes could not be mapped */
 
-static const struct {
-	const char *word, *without;
-} needs[] = {
-#define X(name, word, without) { word, without },
-	ARENA_NEEDS(X)
-#undef X
-};
-
-void arena_limit(size_t bytes)
+static size_t whole_pages(size_t bytes)
 {
-	threads_most = bytes;
+	return (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
-void arena_forbid(const char *words)
+void arena_limit(size_t bytes, size_t first)
 {
-	forbidden = 0;
-	for (unsigned i = 0; words && i < ARENA_NEED_COUNT; i++)
-		if (strstr(words, needs[i].word))
-			forbidden |= 1u << i;
-}
-
-/* Notes whether the kernel has what was asked of it. */
-static bool note(enum arena_need need, bool works)
-{
-	if (!works)
-		lacking |= 1u << need;
-	return works;
-}
-
-static bool is_allowed(enum arena_need need)
-{
-	return note(need, !(forbidden >> need & 1));
-}
-
-void arena_doctor(struct buf *out)
-{
-	bool any = false;
-
-	buf_put_text(out, "memory    ");
-	for (unsigned i = 0; i < ARENA_NEED_COUNT; i++)
-		if (lacking >> i & 1) {
-			buf_putf(out, "%swithout %s", any ? "\n          " : "", needs[i].without);
-			any = true;
-		}
-	buf_put_text(out, any ? "\n" : "shared by memfd, sealed, wiped in children\n");
+	threads_most = whole_pages(bytes);
+	threads_first = whole_pages(first < bytes ? first : bytes);
 }
 
 /* ---- memory ---- */
@@ -105,117 +63,27 @@ void *arena_private(size_t bytes)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	if (is_allowed(ARENA_WIPE))
-		note(ARENA_WIPE, madvise(p, bytes, MADV_WIPEONFORK) == 0);
+	if (arena_allows(ARENA_WIPE))
+		arena_note(ARENA_WIPE, madvise(p, bytes, MADV_WIPEONFORK) == 0);
 	return p;
 }
 
-bool arena_fits_in(const char *place, uint64_t bytes)
+void *arena_once(void *_Atomic *at, size_t bytes)
 {
-	struct statfs fs;
+	void *there = atomic_load_explicit(at, memory_order_acquire);
 
-	return *place && statfs(place, &fs) == 0 && fs.f_type == TMPFS_MAGIC &&
-	       (!fs.f_blocks || /* it has no limit */
-		(uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >= bytes);
+	if (there)
+		return there;
+	void *made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (made == MAP_FAILED || atomic_compare_exchange_strong(at, &there, made))
+		return made == MAP_FAILED ? NULL : made;
+	munmap(made, bytes);
+	return there;
 }
 
-void arena_keep_in(const char *place, const char *machine, uint64_t bytes)
+static size_t arena_bytes(const struct arena_texts *texts)
 {
-	folder = place;
-	host = machine;
-	least_bytes = bytes;
-}
-
-static int open_without_name(const char *place)
-{
-	may_be_full = true;
-	return open(place, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-}
-
-/* A file of our own folder, with space for what the first thread needs; -1: there is none. */
-static int open_in_folder(size_t texts)
-{
-	int fd = arena_fits_in(folder, least_bytes) ? open_without_name(folder) : -1;
-
-	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && fallocate(fd, 0, 0, TEXTS_FIRST) == 0 &&
-		       fallocate(fd, 0, (off_t)(ARENA_HEADER + texts), THREADS_LEAST) == 0))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-static void name_file(struct arena_header *a, int fd)
-{
-	struct timespec now;
-	char open_file[64];
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	snprintf(open_file, sizeof(open_file), "/proc/self/fd/%d", fd);
-	snprintf(a->file, ARENA_PATH, "%s/%s.p%u.%lld%09ld.rings", folder, host, a->pid,
-		 (long long)now.tv_sec, now.tv_nsec);
-	if (linkat(AT_FDCWD, open_file, AT_FDCWD, a->file, AT_SYMLINK_FOLLOW) != 0)
-		a->file[0] = '\0';
-}
-
-void arena_remove_file(int fd)
-{
-	char path[ARENA_PATH] = "";
-	struct stat named, opened;
-
-	if (pread(fd, path, sizeof(path) - 1, offsetof(struct arena_header, file)) > 0 && *path &&
-	    lstat(path, &named) == 0 && fstat(fd, &opened) == 0 && named.st_ino == opened.st_ino &&
-	    named.st_dev == opened.st_dev)
-		unlink(path);
-}
-
-/* A memory file without a name, or -1. */
-static int open_file(void)
-{
-	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = -1;
-
-	errno = 0;
-	if (is_allowed(ARENA_MEMFD) && is_allowed(ARENA_NOEXEC)) {
-		fd = memfd_create("tacho", flags | MFD_NOEXEC_SEAL);
-		note(ARENA_NOEXEC, fd >= 0 || errno != EINVAL);
-	}
-	if (fd < 0 && is_allowed(ARENA_MEMFD))
-		note(ARENA_MEMFD, (fd = memfd_create("tacho", flags)) >= 0);
-	if (fd < 0 && errno != EMFILE && errno != ENFILE)
-		fd = open_without_name("/dev/shm");
-	return fd;
-}
-
-static void refuse(enum arena_refusal why, int resource)
-{
-	struct rlimit most = { 0 };
-
-	refusal = why;
-	if (resource >= 0 && getrlimit((__rlimit_resource_t)resource, &most) == 0)
-		refused_at = most.rlim_cur;
-}
-
-static int make_file(size_t texts, size_t threads)
-{
-	size_t bytes = ARENA_HEADER + texts + threads;
-	struct rlimit most;
-
-	/* a file over the limit would cost the program a SIGXFSZ */
-	if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < bytes) {
-		refuse(REFUSED_FILE_SIZE, RLIMIT_FSIZE);
-		return -1;
-	}
-	int fd = open_in_folder(texts);
-	is_file = may_be_full = fd >= 0;
-	if (fd < 0)
-		fd = open_file();
-	if (fd < 0)
-		refuse(REFUSED_DESCRIPTORS, RLIMIT_NOFILE);
-	if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	return ARENA_HEADER + texts->bytes + threads_most;
 }
 
 static void close_file(int *fd)
@@ -239,37 +107,86 @@ static bool get_pages(uint8_t *at, size_t bytes)
 	return true;
 }
 
-static bool open_pages(void *at, size_t bytes)
+/* At this address, or NULL. */
+static void *map_at(uint8_t *at, size_t bytes, int fd, uint64_t offset)
 {
-	return mprotect(at, bytes, PROT_READ | PROT_WRITE) == 0 &&
-	       (!may_be_full || get_pages(at, bytes));
+	uint8_t *p = mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+			  fd, (off_t)offset);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	munlock(p, bytes); /* mlockall(MCL_FUTURE) would fill it */
+	/* a kernel that does not know the flag may have chosen another address */
+	if ((!at || p == at) && mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 &&
+	    madvise(p, bytes, MADV_DONTDUMP) == 0)
+		return p;
+	munmap(p, bytes);
+	return NULL;
+}
+
+/* What is used at first, at a place where the whole would fit; NULL: something else is there. */
+static uint8_t *map_first(uint8_t *at, const struct arena_texts *t, int fd)
+{
+	const struct {
+		uint64_t at;
+		size_t bytes;
+	} parts[] = { { 0, ARENA_HEADER + t->first[0].bytes },
+		      { ARENA_HEADER + t->first[1].at, t->first[1].bytes },
+		      { ARENA_HEADER + t->bytes, threads_first } };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		uint8_t *to = at + parts[i].at;
+		if (map_at(to, parts[i].bytes, fd, parts[i].at))
+			continue;
+		for (size_t k = 0; k < i; k++)
+			munmap(at + parts[k].at, parts[k].bytes);
+		return NULL;
+	}
+	return at;
+}
+
+static void unmap(uint8_t *at, const struct arena_texts *t)
+{
+	munmap(at, is_whole ? arena_bytes(t) : ARENA_HEADER + t->first[0].bytes);
+	if (is_whole)
+		return;
+	munmap(at + ARENA_HEADER + t->first[1].at, t->first[1].bytes);
+	munmap(at + ARENA_HEADER + t->bytes, threads_first);
 }
 
 /* *fd: its file. */
-static struct arena_header *map(size_t texts, size_t threads, int *fd)
+static struct arena_header *map(const struct arena_texts *texts, int *fd)
 {
-	size_t bytes = ARENA_HEADER + texts + threads;
+	uint64_t ours = (uint64_t)(uintptr_t)&lock & ~(uint64_t)(PAGE - 1);
+	uint64_t top = ours - BELOW_LIBRARIES;
+	uint64_t bytes = arena_bytes(texts);
+	uint64_t step = (bytes + BETWEEN_ARENAS - 1) & ~(BETWEEN_ARENAS - 1);
+	uint8_t *p = NULL;
 
-	*fd = make_file(texts, threads);
+	*fd = arena_file_make(texts, bytes);
 	if (*fd < 0)
 		return NULL;
-	void *p = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
-
-	/* whoever gets it may rely on its size; writing is never sealed */
-	if (is_allowed(ARENA_SEALS))
-		note(ARENA_SEALS, fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
-	if (p == MAP_FAILED) {
-		refuse(REFUSED_SPACE, RLIMIT_AS);
-		close_file(fd);
-		return NULL;
+	for (unsigned i = 0; i < ARENA_PLACES && !p && top > i * step && top < ours; i++)
+		p = map_first((uint8_t *)(uintptr_t)(top - i * step), texts, *fd);
+	is_whole = !p;
+	if (is_whole)
+		p = map_at(NULL, bytes, *fd, 0);
+	if (!p)
+		arena_refuse(REFUSED_SPACE, errno == EAGAIN ? RLIMIT_MEMLOCK : RLIMIT_AS);
+	if (p && arena_file_may_be_full() &&
+	    !(get_pages(p, ARENA_HEADER + texts->first[0].bytes) &&
+	      get_pages(p + ARENA_HEADER + texts->first[1].at, texts->first[1].bytes))) {
+		unmap(p, texts);
+		p = NULL;
 	}
-	munlock(p, bytes); /* mlockall(MCL_FUTURE) would fill it */
-	madvise(p, bytes, MADV_DONTDUMP);
-	if (open_pages(p, ARENA_HEADER))
-		return p;
-	munmap(p, bytes);
-	close_file(fd);
-	return NULL;
+	atomic_store(&mapped_until, is_whole ? bytes : bytes - threads_most + threads_first);
+	atomic_store(&refused_growth, UINT64_MAX);
+	/* whoever gets it may rely on its size; writing is never sealed */
+	if (arena_allows(ARENA_SEALS))
+		arena_note(ARENA_SEALS, fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+	if (!p)
+		close_file(fd);
+	return (void *)p;
 }
 
 bool arena_is_mine(void)
@@ -284,48 +201,50 @@ struct arena_header *arena(void)
 	return atomic_load_explicit(&mapped, memory_order_acquire);
 }
 
-static size_t whole_pages(size_t bytes)
+/* Of its parent's arena a child unmaps what was given to nobody. */
+static void leave_inherited(void)
 {
-	return (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	struct arena_header *a = arena();
+	uint64_t used = a ? atomic_load(&a->used) : 0, until = atomic_load(&mapped_until);
+
+	if (used && used < until)
+		munmap(arena_at(a, used), until - used);
 }
 
-static bool make(size_t texts)
+static bool make(const struct arena_texts *texts)
 {
-	size_t threads = whole_pages(threads_most);
 	struct arena_header *a;
 	int fd;
 
-	texts = whole_pages(texts);
 	if (!claim)
 		claim = arena_private(PAGE);
 	if (!claim)
 		return false;
-	/* where address space is scarce, fewer threads get a ring */
-	while ((a = map(texts, threads, &fd)) == NULL && threads > THREADS_LEAST)
-		threads = whole_pages(threads / 2);
+	leave_inherited();
+	a = map(texts, &fd);
 	if (!a)
 		return false;
 	a->magic = ARENA_MAGIC;
 	a->version = ARENA_VERSION;
 	a->pid = (uint32_t)getpid();
-	a->bytes = ARENA_HEADER + texts + threads;
+	a->bytes = arena_bytes(texts);
 	a->texts = ARENA_HEADER;
 	a->committed[0].bytes = ARENA_WHOLE;
-	atomic_store_explicit(&a->used, ARENA_HEADER + texts, memory_order_relaxed);
+	atomic_store_explicit(&a->used, ARENA_HEADER + texts->bytes, memory_order_relaxed);
 	atomic_store_explicit(&mapped, a, memory_order_release);
 	claim->is_mine = true;
 	introduced = introduce && introduce(fd);
 	if (!introduced && is_early) {
 		claim->is_mine = false;
 		atomic_store_explicit(&mapped, NULL, memory_order_release);
-		munmap(a, a->bytes);
+		unmap((void *)a, texts);
 		close_file(&fd);
 		return false;
 	}
 	if (!introduced)
-		refuse(REFUSED_RECORDER, -1);
-	else if (is_file)
-		name_file(a, fd);
+		arena_refuse(REFUSED_RECORDER, -1);
+	else
+		arena_file_name(a, fd);
 	close_file(&fd);
 	return true;
 }
@@ -333,12 +252,6 @@ static bool make(size_t texts)
 void arena_introduce_by(bool (*by)(int fd))
 {
 	introduce = by;
-}
-
-enum arena_refusal arena_refused(uint64_t *limit)
-{
-	*limit = refused_at;
-	return refusal;
 }
 
 bool arena_is_introduced(void)
@@ -359,7 +272,7 @@ bool arena_is_early(void)
 void arena_stay_out(void)
 {
 	may_make = false;
-	refusal = REFUSED_FILTER;
+	arena_refuse(REFUSED_FILTER, -1);
 }
 
 uint32_t arena_thread_number(void)
@@ -411,14 +324,17 @@ bool arena_adopt(int fd, bool is_shared)
 		munmap(a, (size_t)st.st_size);
 		return false;
 	}
+	is_whole = true;
+	atomic_store(&mapped_until, a->bytes);
 	atomic_store_explicit(&mapped, a, memory_order_release);
 	claim->is_mine = true;
 	return true;
 }
 
-bool arena_make(size_t texts)
+bool arena_make(const struct arena_texts *texts)
 {
-	lock_take_masked(&lock);
+	if (!lock_take_masked(&lock))
+		return false;
 	bool good = arena_is_mine();
 	if (!good && may_make) {
 		good = make(texts);
@@ -468,23 +384,84 @@ void *arena_table(enum arena_table which, size_t bytes)
 	return arena_at(arena(), at);
 }
 
+/* The file's pages from `offset` on, behind one that is mapped. */
+static bool grow(uint64_t offset, size_t bytes)
+{
+	uint8_t *last = (uint8_t *)arena_at(arena(), offset) - PAGE;
+	int kept = errno;
+
+	/* else the kernel counts it as locked memory of the program's, which has a limit */
+	munlock(last, PAGE);
+	bool good = mremap(last, PAGE, PAGE + bytes, 0) == last;
+	errno = kept;
+	return good;
+}
+
+/* Not where it would cost the program its life. */
+static bool may_grow(size_t bytes)
+{
+	static _Thread_local bool filtered; /* for good */
+
+	if (filtered || bytes >= atomic_load(&refused_growth))
+		return false;
+	/* before there is a thread, system calls are made anyway */
+	filtered = !is_early && atomic_load(&arena()->threads) && arena_is_filtered();
+	return !filtered;
+}
+
 bool arena_open_pages(uint64_t offset, size_t bytes)
 {
-	return open_pages(arena_at(arena(), offset), bytes);
+	if (!is_whole && (!may_grow(bytes) || !grow(offset, bytes)))
+		return false;
+	return !arena_file_may_be_full() || get_pages(arena_at(arena(), offset), bytes);
+}
+
+/* Doubles what is mapped, so that it seldom grows. */
+static bool map_until(uint64_t until)
+{
+	const struct arena_header *a = arena();
+	uint64_t lacks = until - atomic_load(&mapped_until);
+
+	if ((int64_t)lacks <= 0 || !may_grow(lacks))
+		return (int64_t)lacks <= 0;
+	if (!lock_take_masked(&lock))
+		return false;
+	uint64_t from = atomic_load(&mapped_until), least = until > from ? until - from : 0;
+	uint64_t more = from - (a->bytes - threads_most);
+	more = more < GROWTH_LEAST ? GROWTH_LEAST : more;
+	more = more > a->bytes - from ? a->bytes - from : more;
+	more = more > least ? more : least;
+	if (least && !grow(from, more))
+		more = more > least && grow(from, least) ? least : 0;
+	if (least && more)
+		atomic_store(&mapped_until, from + more);
+	else if (least)
+		atomic_store(&refused_growth, least);
+	lock_release(&lock);
+	return !least || more;
 }
 
 uint64_t arena_alloc(size_t bytes)
 {
 	struct arena_header *a = arena();
-	uint64_t offset = 0;
+	uint64_t used = arena_is_mine() ? atomic_load(&a->used) : UINT64_MAX;
 
 	bytes = whole_pages(bytes);
-	lock_take_masked(&lock);
-	uint64_t used = atomic_load_explicit(&a->used, memory_order_relaxed);
-	if (arena_is_mine() && bytes <= a->bytes - used && arena_open_pages(used, bytes)) {
-		offset = used;
-		atomic_store_explicit(&a->used, used + bytes, memory_order_release);
+	while (used <= a->bytes && bytes <= a->bytes - used) {
+		if (used + bytes > atomic_load(&mapped_until) && !map_until(used + bytes))
+			return 0;
+		if (!atomic_compare_exchange_weak(&a->used, &used, used + bytes))
+			continue;
+		return arena_file_may_be_full() && !get_pages(arena_at(a, used), bytes) ? 0 : used;
 	}
-	lock_release(&lock);
-	return offset;
+	return 0;
+}
+
+void arena_want(size_t bytes)
+{
+	const struct arena_header *a = arena();
+	uint64_t until = atomic_load(&a->used) + whole_pages(bytes);
+
+	if (until > atomic_load(&mapped_until) && until <= a->bytes)
+		map_until(until);
 }

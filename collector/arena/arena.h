@@ -8,8 +8,11 @@
  *	...        areas      thread states, rings, as arena_alloc() gives them out
  *
  * Data in it refers to other data by offsets, so that another process can map it at another
- * address.  The descriptor is closed as soon as it is mapped.  Pages that were not allocated have
- *no access, so mlockall() does not fill them.  Core dumps do not contain it.
+ * address.  The descriptor is closed as soon as it is mapped.  Core dumps do not contain it.
+ *
+ * The program maps little of it at first, as mlockall() fails where all that is mapped is more than
+ * RLIMIT_MEMLOCK, which is 8 MiB for most users.  Mappings grow in place when more is needed.  So
+ * they lie far below those of the C library, where no other mapping comes in their way.
  *
  * A forked child inherits the mapping, but must not write to it: memory of arena_private(), which
  * the kernel wipes in children, says which process owns the arena.  The child of fork() makes its
@@ -24,7 +27,7 @@
 
 struct buf;
 
-enum { ARENA_VERSION = 7, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
+enum { ARENA_VERSION = 8, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
 /* What probes keep for the whole process. */
 enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_HELPER, ARENA_TABLES };
 #define ARENA_WHOLE UINT64_MAX
@@ -99,8 +102,11 @@ bool arena_fits_in(const char *folder, uint64_t bytes);
 enum { ARENA_FILE = 10 << 20 }; /* that such a file takes at first */
 /* Removes the file of the arena with this descriptor, if it has one. */
 void arena_remove_file(int fd);
-/* Limits the bytes of threads and rings in arenas that are made from now on. */
-void arena_limit(size_t bytes);
+/*
+ * Sets the bytes of threads and rings in arenas that are made from now on: the limit, and how many
+ * of them are mapped at first.
+ */
+void arena_limit(size_t bytes, size_t first);
 /* For tests: acts as if the kernel lacked these features ("memfd,seals"); NULL: none. */
 void arena_forbid(const char *words);
 /* Appends a line about the kind of memory that the arena uses, and the features that lack. */
@@ -151,11 +157,18 @@ enum arena_refusal arena_refused(uint64_t *limit);
 bool arena_adopt(int fd, bool is_shared);
 /* Whether this process may write to the arena; false in a child until it has its own. */
 bool arena_is_mine(void);
+/* The table of texts in whole pages, and the parts of it that are mapped at first. */
+struct arena_texts {
+	size_t bytes;
+	struct {
+		size_t at, bytes;
+	} first[2]; /* the first of them begins at 0 */
+};
 /*
- * Makes the arena of this process, with `texts` bytes for texts; does nothing if it exists.  False:
- * out of memory, or this is a child that must not have one.
+ * Makes the arena of this process; does nothing if it exists.  False: out of memory, or this is a
+ * child that must not have one.
  */
-bool arena_make(size_t texts);
+bool arena_make(const struct arena_texts *texts);
 /* Call it in the child of fork(); `inside`: by a handler over a thread that changes the arena. */
 void arena_forked(bool inside);
 /* The number of this thread, without a system call. */
@@ -174,8 +187,13 @@ static inline uint64_t arena_offset(const struct arena_header *a, const void *p)
 {
 	return (uint64_t)((const uint8_t *)p - (const uint8_t *)a);
 }
-/* Returns the offset of zeroed whole pages, which are never freed; 0: the arena is full. */
+/*
+ * Returns the offset of zeroed whole pages, which are never freed; 0: the arena is full.  Takes no
+ * lock and makes no system call, unless it must grow.
+ */
 uint64_t arena_alloc(size_t bytes);
+/* Makes it grow now, so that arena_alloc() of so many bytes makes no system call. */
+void arena_want(size_t bytes);
 /*
  * A table of this process's arena; a new one is zeroed.  NULL: the arena belongs to another process
  * or is full.  Only one thread at a time may call it for the same table.
@@ -183,8 +201,16 @@ uint64_t arena_alloc(size_t bytes);
 void *arena_table(enum arena_table which, size_t bytes);
 /* The same table of an adopted arena; NULL: it has none. */
 void *arena_table_there(enum arena_table which, size_t bytes);
-/* Makes pages accessible that lie in an area which was given out without access. */
+/*
+ * Maps the pages of the table of texts from `offset` on, before which a page is mapped.  Where the
+ * process may make no system call it asks arena_is_filtered() first.  False: they cannot be mapped.
+ */
 bool arena_open_pages(uint64_t offset, size_t bytes);
 
+/*
+ * Zeroed pages of this process's own, which *at is set to at the first call: what few programs need
+ * is not in our data segment, as mlockall() counts that.  NULL: no memory.
+ */
+void *arena_once(void *_Atomic *at, size_t bytes);
 /* Zeroed pages of this process alone, which are zero again in any child; NULL: no memory. */
 void *arena_private(size_t bytes);

@@ -7,71 +7,87 @@
 
 #include <string.h>
 
-enum { BUCKETS = 1 << 19, OPEN_AT_ONCE = 1 << 20 };
+enum { BUCKETS = 1 << 15, ROWS_FIRST = 4096, BYTES_FIRST = 64 << 10 };
 
 struct row {
 	uint32_t at, len; /* in `bytes` of the table */
 	uint32_t hash;    /* upper half */
-	uint32_t unused;  /* so that rows are found by a shift */
+	uint32_t next;    /* of its bucket: the text before it, so a lower id; 0: there is none */
 };
-/* In the arena.  A bucket is written once, after its row is complete. */
+/* In the arena.  A row is complete before its bucket names it. */
 struct table {
 	_Atomic uint32_t count;
 	_Atomic uint32_t lock;             /* of this process and the recorder, see lock.h */
-	uint32_t used, opened;             /* of `bytes`: pages open as they are needed */
-	_Atomic uint32_t buckets[BUCKETS]; /* ids by hash */
-	struct row rows[NAMES_MAX + 1];
+	uint32_t used;                     /* of `bytes` */
+	uint32_t rows_mapped, mapped;      /* in rows and in bytes: as many as are needed */
+	_Atomic uint32_t buckets[BUCKETS]; /* the newest id of each hash */
+	_Alignas(4096) struct row rows[NAMES_MAX + 1];
 	_Alignas(4096) char bytes[NAMES_BYTES];
 };
 /* The table that is looked into: this process's, or in a child its parent's, which it only reads.
  */
 static struct table *_Atomic texts;
 static struct lock lock = LOCK_INITIALIZER;
-static bool may_open = true; /* not in the recorder, as that opens no pages of the program's */
+static const struct arena_texts place = {
+	sizeof(struct table),
+	{ { 0, offsetof(struct table, rows) + ROWS_FIRST * sizeof(struct row) },
+	  { offsetof(struct table, bytes), BYTES_FIRST } },
+};
+static bool may_map = true; /* not in the recorder, as that maps no pages of the program's */
 
 static struct table *table_now(void)
 {
 	return atomic_load_explicit(&texts, memory_order_acquire);
 }
 
-/* The id; or 0, and *bucket is the free bucket where the search ended. */
-static uint32_t search(struct table *t, const char *text, size_t len, uint64_t hash, size_t *bucket)
+static uint32_t search(struct table *t, const char *text, size_t len, uint64_t hash)
 {
-	size_t i = hash % BUCKETS;
+	uint32_t id = atomic_load_explicit(&t->buckets[hash % BUCKETS], memory_order_acquire);
 
-	for (;; i = (i + 1) % BUCKETS) {
-		uint32_t id = atomic_load_explicit(&t->buckets[i], memory_order_acquire);
-		if (!id)
-			break;
+	for (; id; id = t->rows[id].next) {
 		const struct row *r = &t->rows[id];
 		if (r->hash == (uint32_t)(hash >> 32) && r->len == len &&
 		    !memcmp(t->bytes + r->at, text, len))
 			return id;
 	}
-	*bucket = i;
 	return 0;
+}
+
+/* Doubles what is mapped there of `all`; false: it cannot. */
+static bool map_more(uint32_t *mapped, uint32_t all, const void *first, size_t size)
+{
+	uint32_t more = *mapped < all - *mapped ? *mapped : all - *mapped;
+	uint64_t at = arena_offset(arena(), first) + *mapped * size;
+
+	if (!more || !may_map || !arena_open_pages(at, more * size))
+		return false;
+	*mapped += more;
+	return true;
 }
 
 /* Adds it, unless another thread has done so meanwhile. */
 static uint32_t add(struct table *t, const char *text, size_t len, uint64_t hash)
 {
 	uint32_t id = atomic_load_explicit(&t->count, memory_order_relaxed) + 1;
-	size_t bucket;
-	uint32_t found = search(t, text, len, hash, &bucket);
+	_Atomic uint32_t *bucket = &t->buckets[hash % BUCKETS];
+	uint32_t found = search(t, text, len, hash);
 
 	if (found)
 		return found;
 	if (id > NAMES_MAX || len + 1 > NAMES_BYTES - t->used)
 		return 0;
-	for (; t->used + len + 1 > t->opened; t->opened += OPEN_AT_ONCE)
-		if (!may_open ||
-		    !arena_open_pages(arena_offset(arena(), t->bytes + t->opened), OPEN_AT_ONCE))
-			return 0;
+	if (id >= t->rows_mapped &&
+	    !map_more(&t->rows_mapped, NAMES_MAX + 1, t->rows, sizeof(t->rows[0])))
+		return 0;
+	if (t->used + len + 1 > t->mapped && !map_more(&t->mapped, NAMES_BYTES, t->bytes, 1))
+		return 0;
 	memcpy(t->bytes + t->used, text, len);
-	t->rows[id] =
-		(struct row){ .at = t->used, .len = (uint32_t)len, .hash = (uint32_t)(hash >> 32) };
+	t->rows[id] = (struct row){ .at = t->used,
+				    .len = (uint32_t)len,
+				    .hash = (uint32_t)(hash >> 32),
+				    .next = atomic_load_explicit(bucket, memory_order_relaxed) };
 	t->used += (uint32_t)len + 1;
-	atomic_store_explicit(&t->buckets[bucket], id, memory_order_release);
+	atomic_store_explicit(bucket, id, memory_order_release);
 	atomic_store_explicit(&t->count, id, memory_order_release);
 	return id;
 }
@@ -83,10 +99,11 @@ static struct table *own_table(void)
 
 	if (arena_is_mine()) /* if there was no memory to copy into it, it has no table */
 		return before == arena_at(arena(), arena()->texts) ? before : NULL;
-	if (!arena_make(sizeof(*t)) ||
-	    !arena_open_pages(arena()->texts, offsetof(struct table, bytes)))
+	if (!arena_make(&place))
 		return NULL;
 	t = arena_at(arena(), arena()->texts);
+	t->rows_mapped = ROWS_FIRST;
+	t->mapped = BYTES_FIRST;
 	/* A parent goes on adding to its own table: what comes behind this count is not copied. */
 	uint32_t count = before ? atomic_load_explicit(&before->count, memory_order_acquire) : 0;
 	for (uint32_t id = 1; id <= count; id++) {
@@ -115,10 +132,10 @@ bool names_adopt(void)
 	if (arena()->bytes < arena()->texts + sizeof(*t) || t->count > NAMES_MAX)
 		return false;
 	for (uint32_t id = 1; id <= t->count; id++)
-		if (t->rows[id].len > NAMES_TEXT_MAX ||
+		if (t->rows[id].len > NAMES_TEXT_MAX || t->rows[id].next >= id ||
 		    t->rows[id].at > NAMES_BYTES - t->rows[id].len)
 			return false;
-	may_open = false;
+	may_map = false;
 	atomic_store_explicit(&texts, t, memory_order_release);
 	return true;
 }
@@ -126,9 +143,8 @@ bool names_adopt(void)
 uint32_t name_lookup(const char *text, size_t len)
 {
 	struct table *t = table_now();
-	size_t bucket;
 
-	return t ? search(t, text, len, hash_text(text, len), &bucket) : 0;
+	return t ? search(t, text, len, hash_text(text, len)) : 0;
 }
 
 static size_t fitting(const char *text, size_t len)
@@ -143,11 +159,10 @@ static size_t fitting(const char *text, size_t len)
 uint32_t name_find_text(const char *text, size_t len)
 {
 	struct table *t = table_now();
-	size_t bucket;
 
 	len = fitting(text, len);
 	uint64_t hash = hash_text(text, len);
-	uint32_t id = t ? search(t, text, len, hash, &bucket) : 0;
+	uint32_t id = t ? search(t, text, len, hash) : 0;
 	if (id)
 		return id;
 	if (!(arena_is_mine() ? lock_take(&lock) : lock_take_masked(&lock)))

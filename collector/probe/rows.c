@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,16 +82,23 @@ void probe_clip(const struct writer *w, struct event *e)
 	e->flags |= EVENT_BEGAN_EARLIER;
 }
 
+enum { DESC_ROWS = 4096 };
+
 uint32_t *desc_cache_find(struct desc_cache *c, const struct writer *w, uint32_t track,
 			  const struct ring_record *r, uint64_t word)
 {
 	const uint64_t key[] = { (uint64_t)track << 32 | r->name,
 				 (uint64_t)r->kind << 8 | r->subkind, word };
 	uint64_t hash = hash_word(hash_word(hash_word(0, key[0]), key[1]), key[2]);
-	size_t i = hash % (sizeof(c->rows) / sizeof(c->rows[0]));
+	size_t i = hash % DESC_ROWS;
+	static uint32_t none;
 
+	if (!c->rows)
+		c->rows = calloc(DESC_ROWS, sizeof(c->rows[0]));
+	if (!c->rows)
+		return none = 0, &none;
 	if (writer_log_changed(w, &c->log))
-		memset(c->rows, 0, sizeof(c->rows));
+		memset(c->rows, 0, DESC_ROWS * sizeof(c->rows[0]));
 	if (memcmp(c->rows[i].key, key, sizeof(key)) != 0) {
 		memcpy(c->rows[i].key, key, sizeof(key));
 		c->rows[i].desc = 0;

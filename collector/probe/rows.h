@@ -40,7 +40,7 @@ struct desc_cache {
 	struct {
 		uint64_t key[3];
 		uint32_t desc;
-	} rows[4096]; /* one for each hash: the last one stays */
+	} * rows; /* one for each hash: the last one stays; NULL until the first */
 };
 struct ring_record;
 /*

@@ -22,7 +22,10 @@
 #include <sys/types.h>
 
 enum { PREPARE_STEPS = 3, CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES = 64 };
-enum { ARENA_SPARE = 32 << 20 }; /* for the states of threads, beside their rings */
+enum {
+	ARENA_SPARE = 32 << 20, /* for the states of threads, beside their rings */
+	ARENA_FIRST = 64 << 10, /* of that, which is mapped at first with a thread's ring */
+};
 #define NEVER UINT64_MAX
 
 /* Before there is an arena it is in our own memory, from where it is copied into the arena. */

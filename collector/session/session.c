@@ -343,7 +343,7 @@ void session_init(struct config *config, const struct session_helper *helper)
 {
 	session_enter();
 	session.owner = getpid();
-	arena_limit(config->memory / 4 + ARENA_SPARE);
+	arena_limit(config->memory / 4 + ARENA_SPARE, ARENA_FIRST + thread_bytes(config->buffer));
 	session.config = config;
 	buf_init(&settings, ENVIRONMENT_MAX);
 	take_words(&settings, "TACHO_");

@@ -71,10 +71,14 @@ bool threads_are_sound(void)
 	return !at;
 }
 
+size_t thread_bytes(size_t ring_bytes)
+{
+	return offsetof(struct thread_state, ring) + ring_size(ring_bytes);
+}
+
 struct thread_state *thread_new(size_t ring_bytes)
 {
-	size_t size = offsetof(struct thread_state, ring) + ring_size(ring_bytes);
-	uint64_t offset = arena_alloc(size);
+	uint64_t offset = arena_alloc(thread_bytes(ring_bytes));
 	struct thread_own *own = offset ? new_own() : NULL;
 
 	if (!own)

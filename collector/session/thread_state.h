@@ -113,6 +113,8 @@ static inline void *thread_nvtx(struct thread_state *thread)
 /* Sets the functions for NVTX ranges, before any thread has one; `ranges` is borrowed. */
 void threads_have_ranges(const struct probe_ranges *ranges);
 
+/* What thread_new() takes of the arena. */
+size_t thread_bytes(size_t ring_bytes);
 /* With `ring_bytes` 0 all records are counted as lost.  NULL: out of memory. */
 struct thread_state *thread_new(size_t ring_bytes);
 /* In the child of fork(): its threads use no private memory of the parent's. */

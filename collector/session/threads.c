@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { SPARE_THREADS = 3 }; /* whose first event makes no system call */
 static char process_name[16];
 
 struct thread_state *session_threads(void)
@@ -138,11 +137,7 @@ bool session_prepare(void)
 	    space.rlim_cur != RLIM_INFINITY || !session_enter_masked())
 		return false;
 	if (has_arena() && (thread_mine = take_thread()) != NULL)
-		for (int i = 0; i < SPARE_THREADS; i++) {
-			struct thread_state *spare = add_thread();
-			if (spare)
-				SET_RELAXED(spare->dead, true);
-		}
+		arena_want(thread_bytes(session.config->buffer)); /* another thread's first, too */
 	session_leave();
 	return thread_mine != NULL;
 }
@@ -180,7 +175,14 @@ static bool needs_helper(void)
 /* What is not there yet for the first event of a thread takes system calls. */
 static bool is_prepared(const struct thread_state *thread, bool needs)
 {
-	return thread ? !needs || session.has_helper : arena_is_introduced() && find_free(true);
+	if (thread)
+		return !needs || session.has_helper;
+	if (!arena_is_introduced() || !session_threads())
+		return false;
+	/* before the session's lock is taken, as this may take 10 ms */
+	if (!find_free(true))
+		arena_want(thread_bytes(session.config->buffer));
+	return true;
 }
 
 /* Whether this process must not make the system calls for an arena. */

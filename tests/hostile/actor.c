@@ -20,6 +20,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -745,6 +746,43 @@ static void act_filter_thread(int kind)
 	pthread_join(t, NULL);
 	say("joined\n");
 }
+/* More of them at once than there is memory for, which takes system calls to map. */
+static void *filter_with_others(void *kind)
+{
+	static _Atomic int there;
+
+	forbid_most((int)(intptr_t)kind, 0);
+	for (int i = 0; i < 20 && step; i++)
+		step();
+	there++;
+	while (there < 6)
+		sleep_ms(1);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+static void act_filter_threads(int kind)
+{
+	pthread_t t[6];
+
+	for (int i = 0; i < 6; i++)
+		pthread_create(&t[i], NULL, filter_with_others, (void *)(intptr_t)kind);
+	for (int i = 0; i < 6; i++)
+		pthread_join(t[i], NULL);
+	say(trapped ? "trapped\n" : "joined\n");
+}
+/* And more names. */
+static void act_filter_names(int kind)
+{
+	char name[64];
+
+	forbid_most(kind, 0);
+	for (int i = 0; i < 100000 && step; i++) {
+		sprintf(name, "range %d whose name is not the shortest", i);
+		push(name);
+		pop();
+	}
+	say(trapped ? "trapped\n" : "alive\n");
+}
 static void act_strict_thread(int n)
 {
 	act_filter_thread(-1);
@@ -833,6 +871,7 @@ static void act_cpu(int n)
 		if (step)
 			step();
 }
+enum { LOCK_FUTURE = 1, LOCK_AFTER_EVENTS = 2, LOCK_IN_THREAD = 4, LOCK_IN_CHILD = 8 };
 static void act_memory(int n)
 {
 	events(20);
@@ -840,11 +879,65 @@ static void act_memory(int n)
 	printf("memory %s\n", big ? "ok" : "none");
 	free(big);
 }
-static void act_lock_memory(int n)
+/* What a thread or a child does; after it a mapping of the program's own, which may be one too
+ * much. */
+static void *lock_memory(void *how)
 {
+	bool first = (intptr_t)how & LOCK_AFTER_EVENTS;
+	int flags = MCL_CURRENT | ((intptr_t)how & LOCK_FUTURE ? MCL_FUTURE : 0);
+	size_t bytes = (size_t)1 << 20;
+
+	if (first)
+		events(10);
+	errno = 0;
+	say(mlockall(flags) == 0 ? "locked\n" : errno == ENOMEM ? "too much\n" : "not locked\n");
+	events(first ? 10 : 20);
+	void *more = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	say(more == MAP_FAILED ? "no more\n" : "more\n");
+	return NULL;
+}
+static void act_lock_memory(int how)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 256 << 10);
+	if (how & LOCK_IN_THREAD &&
+	    pthread_create(&t, &attr, lock_memory, (void *)(intptr_t)how) == 0)
+		pthread_join(t, NULL);
+	else if (how & LOCK_IN_CHILD && fork())
+		say(wait_for(-1) ? "failed\n" : "ended\n");
+	else
+		lock_memory((void *)(intptr_t)how);
+}
+/* More threads and names than the memory holds that is shared before main(). */
+static void *busy_thread(void *number)
+{
+	char name[32];
+
+	for (int i = 0; i < 500 && step; i++) {
+		sprintf(name, "range %d of %d", i, (int)(intptr_t)number);
+		push(name);
+		pop();
+	}
+	return NULL;
+}
+static void act_lock_and_grow(int count)
+{
+	pthread_attr_t attr;
+	pthread_t t[64];
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 32 << 10);
 	printf("mlockall %d\n", mlockall(MCL_CURRENT | MCL_FUTURE));
 	events(20);
-	say("locked\n");
+	for (int i = 0; i < count; i++)
+		if (pthread_create(&t[i], &attr, busy_thread, (void *)(intptr_t)i) != 0)
+			count = i;
+	printf("%d threads\n", count);
+	for (int i = 0; i < count; i++)
+		pthread_join(t[i], NULL);
 }
 
 /* clang-format off */
@@ -853,9 +946,9 @@ static void act_lock_memory(int n)
 	X(count) X(work) X(poll) X(sigwait) X(signalfd) X(value) X(checkpoint) X(masks) X(descriptors) \
 	X(threads) X(children) X(limits) X(environment) X(streams) X(daemonize) X(close_all) X(reuse) \
 	X(fork) X(raw_fork) X(vfork_exec) X(vfork_term) X(spawn) X(sigchld) X(exec) X(daemon) X(reparent) X(adopts) \
-	X(cancel) X(fork_in_handler) X(jump_out) X(userns) X(seccomp) X(filter) X(filter_thread) X(strict_thread) \
+	X(cancel) X(fork_in_handler) X(jump_out) X(userns) X(seccomp) X(filter) X(filter_thread) X(filter_threads) X(filter_names) X(strict_thread) \
 	X(filter_fork) X(filter_exec) X(opens) X(file_size) X(cpu) \
-	X(memory) X(forget) X(lock_memory)
+	X(memory) X(forget) X(lock_memory) X(lock_and_grow)
 /* clang-format on */
 static const struct {
 	const char *word;

@@ -42,7 +42,8 @@ RECORDED = ("exit", "return", "atexit", "masks", "descriptors", "threads", "chil
             "daemonize", "fork", "vfork_exec", "spawn", "sigchld", "cancel", "fork_in_handler", "memory", "forget")
 
 # the steps that such a log has; a child that begins under a filter is not recorded
-STEPS = {"filter": 20, "filter_thread": 20, "strict_thread": 20, "filter_fork": 0, "filter_exec": 0}
+STEPS = {"filter": 20, "filter_thread": 20, "strict_thread": 20, "filter_fork": 0, "filter_exec": 0, "lock_memory": 20,
+         "lock_and_grow": 20}
 
 
 # what there is to see instead, where it cannot be equal: process 1 of a PID namespace adopts each orphan
@@ -132,7 +133,7 @@ rows("c", "userns")
 rows("c", "seccomp")
 for kind in range(4):  # its process or thread is killed, an error is returned, a signal is raised
     rows("c", "filter %d" % kind)
-    for words in ("filter_thread", "filter_fork", "filter_exec"):
+    for words in ("filter_thread", "filter_threads", "filter_names", "filter_fork", "filter_exec"):
         rows("c", "%s %d" % (words, kind), modes=("whole",))
 rows("c", "filter_thread 0", modes=("window", "ring"))
 rows("c", "strict_thread", modes=("whole", "ring"))
@@ -145,7 +146,13 @@ rows("c", "exit 3", ("limit", "RLIMIT_NOFILE", 8), modes=("whole", "ring"))
 rows("c", "exit 3", ("limit", "RLIMIT_STACK", 1 << 20), modes=("whole",))
 rows("c", "exit 3", ("limit", "RLIMIT_FSIZE", 0), modes=("whole", "ring"))
 rows("c", "exit 3", ("limit", "RLIMIT_NPROC", 1), modes=("whole",))
-rows("c", "lock_memory", modes=("whole", "ring"))
+for how in range(12):  # current, or future, too; before or after events; in main, a thread, a child
+    rows("c", "lock_memory %d" % how, ("locks", 8 << 20), modes=("whole",))
+    rows("c", "lock_memory %d" % how, modes=("whole",))
+for how in (0, 1, 3, 11):
+    rows("c", "lock_memory %d" % how, ("locks", 8 << 20), modes=("ring", "file", "linked"))
+rows("c", "lock_and_grow 8", ("locks", 8 << 20), modes=("whole", "ring"))
+rows("c", "lock_and_grow 40", modes=("whole",))
 # with CUDA, where CUPTI is asked by a thread of ours: on the stand-ins.  Not "threads"; not "masks": where there is a
 # thread the C library has a handler of its own; not "fork_in_handler": a fork copies what CUPTI's buffers hold, and a
 # hundred of them take longer than a row may.
@@ -198,7 +205,7 @@ rows("folder", "", modes=("whole",))
 rows("no-interpreter", "", modes=("whole",))
 # with its rings in a file
 for words in ("exit 7", "_exit 7", "segv", "descriptors", "masks", "threads", "limits", "close_all", "reuse", "fork 4", "raw_fork 4",
-              "vfork_exec", "daemon", "exec", "seccomp", "userns", "opens 8", "file_size", "lock_memory", "cancel", "fork_in_handler"):
+              "vfork_exec", "daemon", "exec", "seccomp", "userns", "opens 8", "file_size", "cancel", "fork_in_handler"):
     rows("c", words, modes=("file",))
 rows("c", "work", one(signal.SIGKILL), modes=("file",))
 rows("c", "exit 3", ("limit", "RLIMIT_FSIZE", 0), modes=("file",))

@@ -37,7 +37,7 @@ static bool keep(int fd)
 static struct thread_state *make_arena(void)
 {
 	arena_introduce_by(keep);
-	arena_limit(4 << 20);
+	arena_limit(4 << 20, 1 << 20);
 	if (!names_open() || name_find("one") != name_find("one") || !name_find("two"))
 		return NULL;
 	struct thread_state *thread = thread_new(4096);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/arena/texts.h"
 #include "collector/session/thread_state.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/probe/nvtx/open.h"
@@ -309,6 +310,7 @@ void test_nvtx_open_threads(void)
 	busy = new_stack();
 	if (!busy)
 		return;
+	CHECK(names_open()); /* its table is in the arena */
 	nvtx_started_clear();
 	stop = false;
 	pthread_create(&teller, NULL, tell_all, NULL);
@@ -321,4 +323,16 @@ void test_nvtx_open_threads(void)
 	stop = true;
 	pthread_join(teller, NULL);
 	free_stack(busy);
+}
+
+/* A handler that comes over a fork() gets no name, and leaves the fork its lock. */
+void test_nvtx_names_in_fork(void)
+{
+	nvtx_names_before_fork();
+	CHECK_U64(nvtx_domain_find(name_find("of a handler")), NVTX_DOMAINS - 1);
+	CHECK(!nvtx_names_lock());
+	nvtx_names_unlock();
+	CHECK(nvtx_domain_find(name_find("of a handler")) < NVTX_DOMAINS - 1);
+	CHECK(nvtx_names_lock());
+	nvtx_names_unlock();
 }

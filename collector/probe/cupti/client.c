@@ -185,7 +185,7 @@ static bool load(const struct config *c)
 			 "libcupti does not tell how large its records are");
 		return false;
 	}
-	if (!pool_open(c->memory / 4, c->cupti_buffer)) {
+	if (!pool_open(c->memory / 4, c->cupti_buffer) || !cupti_rows_open(&t->lib)) {
 		snprintf(t->report.problem, sizeof(t->report.problem),
 			 "no memory for buffers of CUPTI");
 		return false;
@@ -193,7 +193,6 @@ static bool load(const struct config *c)
 	cupti_layouts_open(&t->lib, c->kinds_mask);
 	cupti_calls_open(&t->lib);
 	cupti_clock_open(t->lib.timestamp);
-	cupti_rows_open(&t->lib);
 	graph_level = c->graphs_level == GRAPHS_GRAPH;
 	finalizes = c->finalizes;
 	if (!t->lib.finalize || !t->lib.enable_domain || !cupti_can_finalize(t->lib.api_version))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/layout.h"
 
+#include "collector/arena/arena.h"
+
 enum { LAYOUTS = 192, FAMILIES = 32 };
 
 static const uint8_t type_bytes[] = {
@@ -8,7 +10,7 @@ static const uint8_t type_bytes[] = {
 	[FIELD_I64] = 8, [FIELD_F64] = 8, [FIELD_STR] = 8, [FIELD_JSON] = 8,
 };
 
-static struct cupti_layout layouts[LAYOUTS];
+static struct cupti_layout *layouts; /* LAYOUTS; NULL: no memory */
 static size_t layout_count;
 static struct cupti_family families[FAMILIES];
 static size_t family_count;
@@ -149,11 +151,11 @@ static const struct cupti_layout *make_layout(const struct record *r, unsigned v
 					      uint16_t size, const struct cupti_lib *lib,
 					      uint32_t kinds_mask)
 {
-	struct cupti_layout *p = &layouts[layout_count];
 	const struct field *external = record_field(r, "external_id", 11);
 
-	if (layout_count == LAYOUTS)
+	if (!layouts || layout_count == LAYOUTS)
 		return NULL;
+	struct cupti_layout *p = &layouts[layout_count];
 	*p = (struct cupti_layout){ .record = r,
 				    .index = (uint16_t)layout_count++,
 				    .wanted = kinds_mask >> r->kind & 1,
@@ -231,9 +233,11 @@ static void family_make(const struct record *r, const struct cupti_lib *lib, uin
 
 void cupti_layouts_open(const struct cupti_lib *lib, uint32_t kinds_mask)
 {
+	static void *_Atomic memory;
 	size_t count;
 	const struct record *r = records(&count);
 
+	layouts = arena_once(&memory, LAYOUTS * sizeof(*layouts));
 	layout_count = family_count = 0;
 	memset(cupti_families, 0, sizeof(cupti_families));
 	for (size_t i = 0; i < count; i++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/pool.h"
 
+#include "collector/arena/arena.h"
+
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,17 +32,19 @@ struct buffers {
 	struct stack free;
 	_Atomic uint32_t next[BUFFERS]; /* in whichever stack it is */
 };
-static struct buffers pools[POOL_SHARED]; /* by enum pool_place */
+static struct tables {
+	struct buffers pools[POOL_SHARED]; /* by enum pool_place */
+	struct {
+		size_t valid;
+		uint64_t completed_ns;
+		uint32_t marks;
+	} filled[POOL_SINGLE * BUFFERS]; /* by number: its place * BUFFERS + index */
+	_Atomic uint32_t next_full[POOL_SINGLE * BUFFERS];
+	uint32_t taken[POOL_SINGLE * BUFFERS]; /* from `full`; the writer's */
+	_Alignas(64) uint8_t shared[TURNS][SINGLE_BYTES];
+} * tables; /* NULL until pool_open() */
 static struct stack full;
-static struct {
-	size_t valid;
-	uint64_t completed_ns;
-	uint32_t marks;
-} filled[POOL_SINGLE * BUFFERS]; /* by number: its place * BUFFERS + index */
-static _Atomic uint32_t next_full[POOL_SINGLE * BUFFERS];
-static uint32_t taken[POOL_SINGLE * BUFFERS]; /* from `full`; the writer's */
 static uint32_t taken_count;
-static _Alignas(64) uint8_t shared[TURNS][SINGLE_BYTES];
 static _Atomic uint64_t requested, completed;
 static _Atomic uint32_t free_count, full_count, shared_turn;
 static _Atomic bool opened, dead;
@@ -88,19 +92,23 @@ static bool buffers_open(struct buffers *b, uint32_t count, size_t size)
 
 bool pool_open(size_t bytes, size_t buffer_bytes)
 {
+	static void *_Atomic memory;
 	size_t sizes[] = { buffer_bytes & ~(size_t)7, SMALL_BYTES };
 
 	if (atomic_load(&opened))
 		return true;
+	tables = arena_once(&memory, sizeof(*tables));
+	if (!tables)
+		return false;
 	for (unsigned place = 0; place < POOL_SINGLE; place++) {
 		size_t count = bytes / 2 / sizes[place];
 
 		count = count < 2 ? 2 : count > BUFFERS ? BUFFERS : count;
-		if (!buffers_open(&pools[place], (uint32_t)count, sizes[place]))
+		if (!buffers_open(&tables->pools[place], (uint32_t)count, sizes[place]))
 			return false;
 		atomic_fetch_add(&free_count, (uint32_t)count);
 	}
-	if (!buffers_open(&pools[POOL_SINGLE], SINGLES, SINGLE_BYTES))
+	if (!buffers_open(&tables->pools[POOL_SINGLE], SINGLES, SINGLE_BYTES))
 		return false;
 	atomic_store(&opened, true);
 	return true;
@@ -114,15 +122,15 @@ static void request_shared(uint8_t **buffer, size_t *size, size_t *max_records)
 {
 	uint32_t turn = atomic_fetch_add_explicit(&shared_turn, 1, memory_order_relaxed) % TURNS;
 
-	memset(shared[turn], 0, SINGLE_BYTES);
-	*buffer = shared[turn];
+	memset(tables->shared[turn], 0, SINGLE_BYTES);
+	*buffer = tables->shared[turn];
 	*size = SINGLE_BYTES;
 	*max_records = 1;
 }
 
 static bool take(enum pool_place place, uint32_t *number, uint8_t **buffer, size_t *size)
 {
-	struct buffers *b = &pools[place];
+	struct buffers *b = &tables->pools[place];
 	uint32_t index;
 
 	if (!stack_take(&b->free, b->next, &index))
@@ -173,30 +181,30 @@ enum pool_place pool_find(const uint8_t *buffer, uint32_t *number, size_t *size)
 	uint32_t index;
 
 	for (unsigned place = 0; place < POOL_SHARED; place++) {
-		*size = pools[place].size;
+		*size = tables->pools[place].size;
 		*number = place * BUFFERS;
-		if (lies_in(&pools[place], buffer, &index)) {
+		if (lies_in(&tables->pools[place], buffer, &index)) {
 			*number += index;
 			return (enum pool_place)place;
 		}
 	}
 	*size = SINGLE_BYTES;
-	uintptr_t at = (uintptr_t)buffer - (uintptr_t)shared;
-	return at < sizeof(shared) && at % SINGLE_BYTES == 0 ? POOL_SHARED : POOL_FOREIGN;
+	uintptr_t at = (uintptr_t)buffer - (uintptr_t)tables->shared;
+	return at < sizeof(tables->shared) && at % SINGLE_BYTES == 0 ? POOL_SHARED : POOL_FOREIGN;
 }
 
 void pool_complete(uint32_t number, size_t valid, uint64_t completed_ns, uint32_t marks)
 {
-	filled[number].valid = valid;
-	filled[number].completed_ns = completed_ns;
-	filled[number].marks = marks;
+	tables->filled[number].valid = valid;
+	tables->filled[number].completed_ns = completed_ns;
+	tables->filled[number].marks = marks;
 	atomic_fetch_add_explicit(&full_count, 1, memory_order_relaxed);
-	stack_put(&full, next_full, number);
+	stack_put(&full, tables->next_full, number);
 }
 
 void pool_recycle(uint32_t number, size_t valid)
 {
-	struct buffers *b = &pools[number / BUFFERS];
+	struct buffers *b = &tables->pools[number / BUFFERS];
 	uint32_t index = number % BUFFERS;
 
 	memset(b->bytes + index * b->stride, 0, valid + GUARD < b->size ? valid + GUARD : b->size);
@@ -213,22 +221,22 @@ bool pool_next(struct pool_buffer *out)
 
 		/* newest first, so the oldest stands last and is taken first */
 		for (; at != NONE;
-		     at = atomic_load_explicit(&next_full[at - 1], memory_order_relaxed))
-			taken[count++] = at - 1;
+		     at = atomic_load_explicit(&tables->next_full[at - 1], memory_order_relaxed))
+			tables->taken[count++] = at - 1;
 		atomic_fetch_sub_explicit(&full_count, count, memory_order_relaxed);
 		taken_count = count;
 	}
 	if (!taken_count)
 		return false;
-	uint32_t number = taken[--taken_count];
-	const struct buffers *b = &pools[number / BUFFERS];
+	uint32_t number = tables->taken[--taken_count];
+	const struct buffers *b = &tables->pools[number / BUFFERS];
 
 	*out = (struct pool_buffer){
 		.bytes = b->bytes + number % BUFFERS * b->stride,
-		.valid = filled[number].valid,
-		.completed_ns = filled[number].completed_ns,
+		.valid = tables->filled[number].valid,
+		.completed_ns = tables->filled[number].completed_ns,
 		.number = number,
-		.marks = filled[number].marks,
+		.marks = tables->filled[number].marks,
 	};
 	return true;
 }

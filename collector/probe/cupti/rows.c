@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/rows.h"
 
+#include "collector/arena/arena.h"
 #include "collector/probe/cupti/internal.h"
 #include "collector/probe/cupti/clock.h"
 #include "collector/probe/cupti/tables.h"
@@ -45,31 +46,36 @@ struct putting {
 static const struct cupti_lib *lib;
 static struct cached_desc *cache; /* CACHE_MAX + 1; NULL until the first buffer */
 static uint32_t cache_count;
-static uint32_t cache_buckets[CACHE_BUCKETS]; /* numbers of descriptors, from 1, by hash */
-static uint64_t cache_log;                    /* number of the log that they belong to */
-static uint64_t log_made;                     /* in that log */
-static unsigned wide;                         /* LAYOUT_WIDE or 0 */
+static uint64_t cache_log; /* number of the log that they belong to */
+static uint64_t log_made;  /* in that log */
+static unsigned wide;      /* LAYOUT_WIDE or 0 */
 static struct cupti_row_counts counts;
 /*
  * What belongs to a call by its correlation: of each place the newest.  An external id was pushed
  * by some tool, and stands before or after the call, in its buffer or in an earlier one.
  */
-static struct call {
+struct call {
 	uint64_t begin; /* by CUPTI's clock; 0: it has none */
 	uint32_t correlation;
 	bool is_runtime;
-} calls[CALLS];
-static struct external {
+};
+struct external {
 	uint64_t id;
 	uint32_t correlation, kind;
-} externals[EXTERNALS];
+};
 static bool has_externals;
 /* CUDA events without a time, which is asked for at a price: they get that of their call. */
-static struct waiting_event {
+struct waiting_event {
 	uint64_t begin; /* of its call; 0: that has not come */
 	uint32_t correlation;
 	_Alignas(8) uint8_t record[EVENT_BYTES];
-} waiting[EVENTS];
+};
+static struct tables {
+	uint32_t cache_buckets[CACHE_BUCKETS]; /* numbers of descriptors, from 1, by hash */
+	struct call calls[CALLS];
+	struct external externals[EXTERNALS];
+	struct waiting_event waiting[EVENTS];
+} * tables; /* NULL until cupti_rows_open() */
 static size_t waiting_count;
 static uint32_t awaited[EVENTS]; /* how many wait for a correlation of this remainder */
 static struct {
@@ -82,7 +88,8 @@ static struct {
 static void clear_cache(void)
 {
 	cache_count = 0;
-	memset(cache_buckets, 0, sizeof(cache_buckets));
+	if (tables)
+		memset(tables->cache_buckets, 0, sizeof(tables->cache_buckets));
 }
 
 /* False: no log, or no memory.  Descriptors of another log are forgotten. */
@@ -141,9 +148,9 @@ static const struct cached_desc *find_desc(struct writer *w, const struct cupti_
 	uint32_t track = 0, desc = DESC_UNWANTED;
 	size_t bucket = bucket_of(p, record);
 
-	for (; cache_buckets[bucket]; bucket = (bucket + 1) % CACHE_BUCKETS)
-		if (is_cached(&cache[cache_buckets[bucket]], p, record))
-			return &cache[cache_buckets[bucket]];
+	for (; tables->cache_buckets[bucket]; bucket = (bucket + 1) % CACHE_BUCKETS)
+		if (is_cached(&cache[tables->cache_buckets[bucket]], p, record))
+			return &cache[tables->cache_buckets[bucket]];
 	if (p->wanted)
 		desc = cupti_desc_is_noise(p, record) ? DESC_NOISE
 						      : cupti_desc_make(w, p, record, &track);
@@ -153,7 +160,7 @@ static const struct cached_desc *find_desc(struct writer *w, const struct cupti_
 		clear_cache();
 		bucket = bucket_of(p, record);
 	}
-	cache_buckets[bucket] = ++cache_count;
+	tables->cache_buckets[bucket] = ++cache_count;
 	counts.made++;
 	counts.has_graphs |= p->is_node || is_of_graphs(p, record);
 	if (++log_made > WIDE_AFTER)
@@ -245,14 +252,14 @@ static void put_record(struct putting *r, const struct cupti_layout *p, const ui
 
 static const struct call *find_call(uint32_t correlation)
 {
-	const struct call *c = &calls[correlation % CALLS];
+	const struct call *c = &tables->calls[correlation % CALLS];
 
 	return correlation && c->correlation == correlation ? c : NULL;
 }
 
 static const struct external *find_external(uint32_t correlation)
 {
-	const struct external *e = &externals[correlation % EXTERNALS];
+	const struct external *e = &tables->externals[correlation % EXTERNALS];
 
 	return has_externals && correlation && e->correlation == correlation ? e : NULL;
 }
@@ -261,13 +268,13 @@ static const struct external *find_external(uint32_t correlation)
 static void put_waiting_events(struct putting *r)
 {
 	for (size_t i = waiting_count; i-- > 0;) {
-		const uint8_t *record = waiting[i].record;
+		const uint8_t *record = tables->waiting[i].record;
 
-		if (!waiting[i].begin)
+		if (!tables->waiting[i].begin)
 			continue;
 		put_record(r, cupti_family_of(CUPTI_CUDA_EVENT, record)->layouts[0], record, 0,
-			   host_time(r, waiting[i].begin));
-		waiting[i] = waiting[--waiting_count];
+			   host_time(r, tables->waiting[i].begin));
+		tables->waiting[i] = tables->waiting[--waiting_count];
 	}
 }
 
@@ -345,7 +352,7 @@ static void note_event(struct putting *r, const uint8_t *record)
 		return;
 	}
 	const struct call *c = find_call(correlation);
-	struct waiting_event *to = &waiting[waiting_count++];
+	struct waiting_event *to = &tables->waiting[waiting_count++];
 
 	*to = (struct waiting_event){ .begin = c ? c->begin : 0, .correlation = correlation };
 	awaited[correlation % EVENTS] += !to->begin;
@@ -358,7 +365,7 @@ static void note_external(struct putting *r, const uint8_t *record)
 	struct external new = { .id = read_word(record, 8),
 				.correlation = get_u32(record + 16),
 				.kind = get_u32(record + 4) };
-	struct external *e = &externals[new.correlation % EXTERNALS];
+	struct external *e = &tables->externals[new.correlation % EXTERNALS];
 	bool is_same = has_externals && e->correlation == new.correlation;
 
 	has_externals = true;
@@ -377,10 +384,11 @@ static void note_call(uint32_t kind, const uint8_t *record)
 				get_u32(record + API_CBID)))
 		return;
 	if (is_runtime || !find_call(correlation))
-		calls[correlation % CALLS] = (struct call){ begin, correlation, is_runtime };
+		tables->calls[correlation % CALLS] =
+			(struct call){ begin, correlation, is_runtime };
 	for (size_t i = 0; begin && awaited[correlation % EVENTS] && i < waiting_count; i++)
-		if (waiting[i].correlation == correlation && !waiting[i].begin) {
-			waiting[i].begin = begin;
+		if (tables->waiting[i].correlation == correlation && !tables->waiting[i].begin) {
+			tables->waiting[i].begin = begin;
 			awaited[correlation % EVENTS]--;
 		}
 }
@@ -492,11 +500,17 @@ uint64_t cupti_rows_missed(void)
 	return ns;
 }
 
-void cupti_rows_open(const struct cupti_lib *loaded)
+bool cupti_rows_open(const struct cupti_lib *loaded)
 {
+	static void *_Atomic memory;
+
+	tables = arena_once(&memory, sizeof(*tables));
+	if (!tables)
+		return false;
 	lib = loaded;
 	cupti_desc_open(lib->api_version);
 	clear_cache();
+	return true;
 }
 
 void cupti_rows_forget(void)
@@ -504,7 +518,8 @@ void cupti_rows_forget(void)
 	clear_cache();
 	cache_log = 0;
 	counts = (struct cupti_row_counts){ 0 };
-	memset(calls, 0, sizeof(calls));
+	if (tables)
+		memset(tables->calls, 0, sizeof(tables->calls));
 	has_externals = false;
 	waiting_count = 0;
 	memset(awaited, 0, sizeof(awaited));

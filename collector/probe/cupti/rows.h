@@ -14,7 +14,7 @@
 struct writer;
 
 /* Once per library; plans, calls and clock are open. */
-void cupti_rows_open(const struct cupti_lib *loaded);
+bool cupti_rows_open(const struct cupti_lib *loaded);
 /* What waits for records that will not come any more is lost. */
 void cupti_rows_end(struct writer *w);
 /*

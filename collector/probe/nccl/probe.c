@@ -14,6 +14,7 @@
  */
 #include "collector/probe/nccl/plugin.h"
 
+#include "collector/arena/arena.h"
 #include "collector/arena/lock.h"
 #include "collector/arena/texts.h"
 #include "collector/probe/nvtx/calls.h"
@@ -73,10 +74,31 @@ static size_t form_size(enum form form)
 	return form < CHANNEL ? offsetof(struct nccl_fields, channel) : sizeof(struct nccl_fields);
 }
 
+/* A call, whose kernel and proxies may be under way: the latest of its place. */
+struct task {
+	struct nccl_fields f;
+	uint64_t begin;
+	enum form form;
+};
+static _Atomic uint32_t task_count;
+
+struct child {
+	_Atomic bool is_used;
+	uint8_t type, waits_for; /* enum nccl_wait, WAITS: nothing; of a step */
+	struct nccl_fields f;
+	uint64_t begin, since;   /* ticks */
+	struct child *operation; /* of a step */
+};
+static _Atomic uint32_t child_count;
+static struct events {
+	struct task tasks[TASKS];
+	struct child children[CHILDREN];
+} * events; /* NULL until there is a communicator, and where there is no memory */
+
 #define ENTRY(text, member, is)                                                                    \
 	{ .name = text, .type = NVTX_TYPE_##is, .offset = offsetof(struct nccl_fields, member) },
 
-static void register_ids(void)
+static void prepare(void)
 {
 	static const struct nvtx_entry collective[] = { COLLECTIVE_FIELDS(ENTRY) },
 				       point[] = { POINT_FIELDS(ENTRY) },
@@ -92,6 +114,9 @@ static void register_ids(void)
 		[PROXY] = { proxy, sizeof(proxy) / sizeof(*proxy) },
 	};
 
+	static void *_Atomic memory;
+
+	events = arena_once(&memory, sizeof(*events));
 	log_ids.domain = nvtx_domain_find(name_find("NCCL profiler"));
 	log_ids.nccl = nvtx_domain_find(name_find("NCCL"));
 	log_ids.names[CHANNEL] = name_find("kernel channel");
@@ -161,9 +186,11 @@ static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 
 	*context = NULL;
 	*mask = 0;
-	if (!session_config() || !names_open())
+	if (!session_config() || !names_open() || !nvtx_names_exist())
 		return 0;
-	pthread_once(&once, register_ids);
+	pthread_once(&once, prepare);
+	if (!events)
+		return 0;
 	session_needs_helper(); /* windows also begin and end by time, and by command */
 	if (session_word_now())
 		session_thread(true);
@@ -194,25 +221,6 @@ static int finalize(void *context)
 
 /* ---- events ---- */
 
-/* A call, whose kernel and proxies may be under way: the latest of its place. */
-struct task {
-	struct nccl_fields f;
-	uint64_t begin;
-	enum form form;
-};
-static struct task tasks[TASKS];
-static _Atomic uint32_t task_count;
-
-struct child {
-	_Atomic bool is_used;
-	uint8_t type, waits_for; /* enum nccl_wait, WAITS: nothing; of a step */
-	struct nccl_fields f;
-	uint64_t begin, since;   /* ticks */
-	struct child *operation; /* of a step */
-};
-static struct child children[CHILDREN];
-static _Atomic uint32_t child_count;
-
 /*
  * Of a thread.  NCCL launches a kernel, then starts the calls that it is for, then stops them.
  */
@@ -225,7 +233,7 @@ static _Thread_local struct {
 static void start_call(int version, const struct communicator *c, void **handle, const uint8_t *d,
 		       uint64_t type)
 {
-	struct task *t = &tasks[atomic_fetch_add(&task_count, 1) % TASKS];
+	struct task *t = &events->tasks[atomic_fetch_add(&task_count, 1) % TASKS];
 
 	t->f = nccl_read_call(version, d, type);
 	if (c->hash) { /* since version 4 init() has it */
@@ -259,7 +267,7 @@ static void stop_call(struct task *t)
 static struct child *add_child(uint64_t type)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
-		struct child *c = &children[atomic_fetch_add(&child_count, 1) % CHILDREN];
+		struct child *c = &events->children[atomic_fetch_add(&child_count, 1) % CHILDREN];
 
 		if (atomic_exchange(&c->is_used, true))
 			continue;
@@ -276,9 +284,9 @@ static struct child *add_child(uint64_t type)
 
 static bool is_task(const void *handle)
 {
-	uintptr_t at = (uintptr_t)handle - (uintptr_t)tasks;
+	uintptr_t at = (uintptr_t)handle - (uintptr_t)events->tasks;
 
-	return at < sizeof(tasks) && at % sizeof(struct task) == 0;
+	return at < sizeof(events->tasks) && at % sizeof(struct task) == 0;
 }
 
 /* What another process has started, whose proxy works here, is at no address of ours. */
@@ -356,9 +364,9 @@ static int start(int version, void *context, void **handle, const void *descript
 
 static bool is_child(const void *handle)
 {
-	uintptr_t at = (uintptr_t)handle - (uintptr_t)children;
+	uintptr_t at = (uintptr_t)handle - (uintptr_t)events->children;
 
-	return at < sizeof(children) && at % sizeof(struct child) == 0;
+	return at < sizeof(events->children) && at % sizeof(struct child) == 0;
 }
 
 static uint64_t ns_since(uint64_t begin)

@@ -70,15 +70,15 @@ static struct thread_state *make_stack(struct thread_state *thread)
 	return thread;
 }
 
-void nvtx_prepare(void)
-{
-	if (make_stack(thread_mine))
-		nvtx_started_prepare();
-}
-
 static inline struct nvtx_stack *stack_of(struct thread_state *thread)
 {
 	return thread_nvtx(thread);
+}
+
+void nvtx_prepare(void)
+{
+	if (thread_mine && arena_is_mine() && !stack_of(thread_mine) && make_stack(thread_mine))
+		nvtx_started_prepare();
 }
 
 static inline struct thread_state *thread_for_event(uint32_t word)

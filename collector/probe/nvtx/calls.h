@@ -56,7 +56,7 @@ uint32_t *nvtx_more_depths(void);
 uint64_t nvtx_start(const struct nvtx_event *what);
 void nvtx_end(uint64_t id, const struct nvtx_data *data, size_t count);
 
-/* After session_prepare(), so that the first ranges of this thread make no system call. */
+/* As NVTX is loaded, so that the first ranges of this thread make no system call. */
 void nvtx_prepare(void);
 /* In the child of a fork, on the one thread that there is. */
 void nvtx_calls_forked(void);

@@ -23,9 +23,9 @@ struct tables {
 	uint64_t told, stored[2]; /* of lost: in a log's rows; in what is stored, by its parity */
 	struct nvtx_schemas schemas;
 };
-static struct tables own_memory;
+static void *_Atomic own_memory;
 /* Those that are looked into; a child of fork() reads its parent's until it has its own. */
-static struct tables *_Atomic tables = &own_memory;
+static struct tables *_Atomic tables; /* NULL until one is needed */
 static struct lock lock = LOCK_INITIALIZER;
 
 #define COUNT_OF(count)         atomic_load_explicit(&(count), memory_order_acquire)
@@ -33,7 +33,17 @@ static struct lock lock = LOCK_INITIALIZER;
 
 static struct tables *tables_now(void)
 {
-	return atomic_load_explicit(&tables, memory_order_acquire);
+	struct tables *t = atomic_load_explicit(&tables, memory_order_acquire), *none = NULL;
+
+	if (t)
+		return t;
+	t = arena_once(&own_memory, sizeof(*t));
+	return atomic_compare_exchange_strong(&tables, &none, t) ? t : none;
+}
+
+bool nvtx_names_exist(void)
+{
+	return tables_now();
 }
 
 /* The tables of this process, with all that the ones before have; under the lock. */
@@ -42,7 +52,9 @@ static struct tables *own_tables(void)
 	struct tables *before = tables_now(), *t = arena_table(ARENA_NVTX, sizeof(*t));
 
 	if (!t)
-		t = &own_memory;
+		t = arena_once(&own_memory, sizeof(*t));
+	if (!t)
+		return before; /* a child keeps on with its copy of its parent's */
 	if (t == before)
 		return t;
 	uint32_t count = COUNT_OF(before->domain_count), named = COUNT_OF(before->object_count);
@@ -69,7 +81,8 @@ static struct tables *own_tables(void)
 
 void nvtx_names_own(void)
 {
-	lock_take_masked(&lock);
+	if (!lock_take_masked(&lock))
+		return;
 	own_tables();
 	lock_release(&lock);
 }
@@ -85,16 +98,18 @@ bool nvtx_names_adopt(void)
 		if (t->schemas.rows[i].first > NVTX_ENTRIES ||
 		    t->schemas.rows[i].count > NVTX_ENTRIES - t->schemas.rows[i].first)
 			return false;
-	if (!t || t == tables_now())
+	if (!t)
+		return nvtx_names_exist();
+	if (t == atomic_load(&tables))
 		return true;
 	t->told = t->stored[arena()->commit & 1];
 	atomic_store_explicit(&tables, t, memory_order_release);
 	return true;
 }
 
-void nvtx_names_lock(void)
+bool nvtx_names_lock(void)
 {
-	lock_take_masked(&lock);
+	return lock_take_masked(&lock);
 }
 
 void nvtx_names_before_fork(void)
@@ -136,7 +151,7 @@ void nvtx_lost_is_stored(unsigned parity)
 
 void nvtx_lose(uint64_t count)
 {
-	if (count)
+	if (count && nvtx_names_exist())
 		atomic_fetch_add_explicit(&tables_now()->lost, count, memory_order_relaxed);
 }
 
@@ -160,7 +175,10 @@ static uint32_t add_domain(struct tables *t, uint32_t name)
 
 uint32_t nvtx_domain_find(uint32_t name)
 {
-	lock_take_masked(&lock);
+	if (!lock_take_masked(&lock)) {
+		nvtx_lose(1);
+		return NVTX_DOMAINS - 1;
+	}
 	uint32_t domain = add_domain(own_tables(), name);
 	lock_release(&lock);
 	return domain;
@@ -209,7 +227,10 @@ void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name)
 {
 	if (nvtx_object_name(object, id) == name)
 		return;
-	lock_take_masked(&lock);
+	if (!lock_take_masked(&lock)) {
+		nvtx_lose(1);
+		return;
+	}
 	struct tables *t = own_tables();
 	uint32_t count = COUNT_OF(t->object_count);
 	if (count < OBJECTS) {

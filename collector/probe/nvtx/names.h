@@ -82,12 +82,14 @@ const struct nvtx_schemas *nvtx_schemas(void);
 /* Under the lock: those of this process, to be added to. */
 struct nvtx_schemas *nvtx_schemas_own(void);
 
+/* Whether there is memory for them: if not, nothing else here may be called. */
+bool nvtx_names_exist(void);
 /* Puts the tables into this process's arena, if they are not there yet. */
 void nvtx_names_own(void);
 /* After arena_adopt(): takes the tables in it; false: they are damaged. */
 bool nvtx_names_adopt(void);
-/* For what else is registered. */
-void nvtx_names_lock(void);
+/* For what else is registered.  False: a handler of the program asks, over a fork() of its thread. */
+bool nvtx_names_lock(void);
 /* The same without a system call. */
 void nvtx_names_before_fork(void);
 void nvtx_names_unlock(void);

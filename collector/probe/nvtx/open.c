@@ -282,20 +282,17 @@ struct started {
 	_Atomic uint32_t name, size;
 	_Atomic uint64_t tail[NVTX_STARTED_BYTES / 8];
 };
-/* In the arena, or in our own memory where that has no room. */
+/* In the arena. */
 struct table {
 	_Atomic uint32_t high; /* no range is at or above */
 	struct started rows[NVTX_STARTED];
 };
-static struct table own_memory;
-static struct table *_Atomic started; /* NULL until there is a range */
+static struct table *_Atomic started; /* NULL until there is a range, and where it has no room */
 
 /* The table, if it is this process's. */
 static struct table *table_now(void)
 {
-	struct table *t = GET(started);
-
-	return t == &own_memory || arena_is_mine() ? t : NULL;
+	return arena_is_mine() ? GET(started) : NULL;
 }
 
 static struct table *make_table(void)
@@ -304,11 +301,12 @@ static struct table *make_table(void)
 
 	if (t)
 		return t;
-	nvtx_names_lock();
+	if (!nvtx_names_lock())
+		return NULL;
 	t = arena_table(ARENA_NVTX_STARTED, sizeof(*t));
-	PUT(started, t ? t : &own_memory);
+	PUT(started, t);
 	nvtx_names_unlock();
-	return GET(started);
+	return t;
 }
 
 void nvtx_started_prepare(void)
@@ -365,7 +363,7 @@ uint64_t nvtx_started_put(struct nvtx_draft *d, uint64_t serial, uint32_t tid, u
 			  uint64_t last_window)
 {
 	struct table *t = make_table();
-	struct started *s = claim(t, serial);
+	struct started *s = t ? claim(t, serial) : NULL;
 
 	if (!s) {
 		nvtx_lose(1);

@@ -148,7 +148,10 @@ static uint64_t put_schema(struct nvtx_schema_row *s, const struct nvtx_schema_e
 {
 	if (has_id && id >= NVTX_SCHEMA_STATIC && id < NVTX_SCHEMA_DYNAMIC)
 		s->id = id;
-	nvtx_names_lock();
+	if (!nvtx_names_lock()) {
+		nvtx_lose(1);
+		return 0;
+	}
 	id = add_schema(s, e);
 	nvtx_names_unlock();
 	return id;

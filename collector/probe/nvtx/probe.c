@@ -285,7 +285,7 @@ static bool is_wanted(void)
 {
 	const struct config *c = session_config();
 
-	return c && c->nvtx && !c->forbidden;
+	return c && c->nvtx && !c->forbidden && nvtx_names_exist();
 }
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -301,6 +301,7 @@ int InitializeInjectionNvtx2(nvtx_get_table get_table)
 
 	if (!is_wanted() || !table || table->size < sizeof(*table) || !table->module)
 		return 1;
+	nvtx_prepare();
 	for (size_t i = 0; i < ROWS(function_rows); i++) {
 		const struct nvtx_function_row *row = &function_rows[i];
 		nvtx_function **at = NULL;
