@@ -185,9 +185,11 @@ static void put_refused(const struct seen *seen, struct buf *out)
 static void put_reason(const struct ending *e, struct buf *out)
 {
 	const struct config *c = e->config;
+	struct rlimit space = { 0 };
 	struct stat st;
 	bool wanted = true;
 
+	getrlimit(RLIMIT_AS, &space); /* the recorder has the same */
 	rank_is_wanted(c->ranks, c->rank.rank, &wanted, NULL);
 	if (!c->enabled)
 		buf_put_text(out, "recording is switched off by --no-enabled or TACHO_ENABLED");
@@ -207,6 +209,9 @@ static void put_reason(const struct ending *e, struct buf *out)
 		;
 	else if (e->seen.refused)
 		put_refused(&e->seen, out);
+	else if (e->lacks_space)
+		put_refused(&(struct seen){ .refusal = REFUSED_SPACE, .limit = space.rlim_cur },
+			    out);
 	else if (e->recorder_killed)
 		buf_put_text(out, "the recorder was killed before it knew of the program");
 	else if (c->ring && e->seen.steps)

@@ -116,7 +116,7 @@ struct ending {
 	const char *note; /* ends the first line */
 	bool had_folder;  /* the folder for logs could be used at the start */
 	unsigned rings_left;
-	bool recorder_killed;
+	bool recorder_killed, lacks_space; /* which of them could not map an arena */
 	struct seen seen; /* what the processes have counted that came to an exit() */
 };
 /* To stderr: of the logs those that are in `after` and not in `before`. */

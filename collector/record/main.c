@@ -244,7 +244,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 			 arena_fits_in(c->ring_dir, 0)
 				 ? ""
 				 : ", and events that none of its own have read are lost");
-	else if (killed)
+	else if (killed && killed != RECORDER_NO_SPACE)
 		complain("%u of the recorder's processes were killed: later events are in a "
 			 "separate log, as far as the rings had room",
 			 killed);
@@ -253,6 +253,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 						c->trigger_spec.death, run.child, run.status);
 	found_look(&after, c->out, c->host);
 	ending.recorder_killed = killed == RECORDER_KILLED;
+	ending.lacks_space = killed == RECORDER_NO_SPACE;
 	ending.seen = seen_read();
 	if (!o->quiet && run.child)
 		ending_print(&ending, &before, &after);

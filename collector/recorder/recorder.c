@@ -31,6 +31,7 @@ enum {
 	HANG_MS = 200,     /* in which ranks that wait for each other begin to hang */
 	SETTLE_MS = 20000, /* a writer that a slow machine or disk holds up */
 	SETTLE = 's',
+	EXIT_NO_SPACE = 2, /* of a writer: it could not map the arena */
 };
 
 struct server {
@@ -74,7 +75,9 @@ static void start_writer(struct server *s, struct recorded *r)
 	r->writer = fork();
 	if (r->writer == 0) {
 		keep_only(s, r);
-		_exit(recorder_live(r) ? EXIT_SUCCESS : EXIT_FAILURE);
+		errno = 0;
+		bool good = recorder_live(r);
+		_exit(good ? EXIT_SUCCESS : errno == ENOMEM ? EXIT_NO_SPACE : EXIT_FAILURE);
 	}
 	sigprocmask(SIG_UNBLOCK, &end, NULL);
 	if (r->writer < 0)
@@ -125,7 +128,10 @@ static void reap(struct server *s)
 				continue;
 			c->writer = 0;
 			c->is_done = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
-			s->killed += !c->is_done;
+			if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_SPACE)
+				s->killed = RECORDER_NO_SPACE;
+			else if (s->killed != RECORDER_NO_SPACE)
+				s->killed += !c->is_done;
 		}
 }
 

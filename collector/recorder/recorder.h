@@ -48,8 +48,9 @@ enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *e
  * Waits until the logs of all dead processes are written, for 20 s at most.  Returns how many of
  * the recorder's processes were killed, or one of these words.
  */
-#define RECORDER_KILLED UINT32_MAX       /* the process that starts the others, too */
-#define RECORDER_BUSY   (UINT32_MAX - 1) /* logs are still being written */
+#define RECORDER_KILLED   UINT32_MAX       /* the process that starts the others, too */
+#define RECORDER_BUSY     (UINT32_MAX - 1) /* logs are still being written */
+#define RECORDER_NO_SPACE (UINT32_MAX - 2) /* it could not map an arena */
 unsigned recorder_settle(struct recorder *r);
 
 /*

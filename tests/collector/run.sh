@@ -723,8 +723,9 @@ test_record_reasons() {
 		"$traced_program"
 	(ulimit -v 40000 && "$record" --out "$work/log" -- "$traced_program" steps 5) 2>"$work/told"
 	expect 'no address space' 'could not be recorded: its address space is limited to 40000K, see ulimit -v'
-	reason 'could not be recorded: its address space is limited to 40000K, see ulimit -v' -- \
-		sh -c 'ulimit -v 40000; exec "$@"' - "$traced_program" steps 5
+	reason 'could not be recorded: its address space is limited to 4000K, see ulimit -v' -- \
+		sh -c 'ulimit -v 4000; exec "$@"' - "$traced_program" steps 5
+	reason '5 steps.*nothing was lost' -- sh -c 'ulimit -v 40000; exec "$@"' - "$traced_program" steps 5
 	reason 'has [0-9.]+ MiB left, --min-free leaves 9999999G; the command runs without a log' \
 		--min-free 9999999G -- true
 	: >"$work/elsewhere"

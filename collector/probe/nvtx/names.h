@@ -88,7 +88,8 @@ bool nvtx_names_exist(void);
 void nvtx_names_own(void);
 /* After arena_adopt(): takes the tables in it; false: they are damaged. */
 bool nvtx_names_adopt(void);
-/* For what else is registered.  False: a handler of the program asks, over a fork() of its thread. */
+/* For what else is registered.  False: a handler of the program asks, over a fork() of its thread.
+ */
 bool nvtx_names_lock(void);
 /* The same without a system call. */
 void nvtx_names_before_fork(void);
