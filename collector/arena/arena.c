@@ -41,6 +41,7 @@ static bool (*introduce)(int fd);
 static _Atomic bool introduced;
 static bool is_early;
 static bool is_whole;                   /* all of it is mapped */
+static _Atomic bool is_asking;          /* a thread asks, or maps more */
 static _Atomic uint64_t mapped_until;   /* offset, of the areas */
 static _Atomic uint64_t refused_growth; /* so many bytes could not be mapped */
 
@@ -110,8 +111,8 @@ static bool get_pages(uint8_t *at, size_t bytes)
 /* At this address, or NULL. */
 static void *map_at(uint8_t *at, size_t bytes, int fd, uint64_t offset)
 {
-	uint8_t *p = mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-			  fd, (off_t)offset);
+	int flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0);
+	uint8_t *p = mmap(at, bytes, PROT_NONE, flags, fd, (off_t)offset);
 
 	if (p == MAP_FAILED)
 		return NULL;
@@ -161,12 +162,13 @@ static struct arena_header *map(const struct arena_texts *texts, int *fd)
 	uint64_t top = ours - BELOW_LIBRARIES;
 	uint64_t bytes = arena_bytes(texts);
 	uint64_t step = (bytes + BETWEEN_ARENAS - 1) & ~(BETWEEN_ARENAS - 1);
+	bool may_place = arena_allows(ARENA_PLACE) && top < ours;
 	uint8_t *p = NULL;
 
 	*fd = arena_file_make(texts, bytes);
 	if (*fd < 0)
 		return NULL;
-	for (unsigned i = 0; i < ARENA_PLACES && !p && top > i * step && top < ours; i++)
+	for (unsigned i = 0; may_place && i < ARENA_PLACES && !p && top > i * step; i++)
 		p = map_first((uint8_t *)(uintptr_t)(top - i * step), texts, *fd);
 	is_whole = !p;
 	if (is_whole)
@@ -348,6 +350,7 @@ void arena_forked(bool inside)
 {
 	if (claim)
 		claim->is_mine = false; /* where the kernel does not wipe */
+	atomic_store(&is_asking, false);
 	may_make = !inside;
 }
 
@@ -417,13 +420,10 @@ bool arena_open_pages(uint64_t offset, size_t bytes)
 }
 
 /* Doubles what is mapped, so that it seldom grows. */
-static bool map_until(uint64_t until)
+static bool grow_areas(uint64_t until)
 {
 	const struct arena_header *a = arena();
-	uint64_t lacks = until - atomic_load(&mapped_until);
 
-	if ((int64_t)lacks <= 0 || !may_grow(lacks))
-		return (int64_t)lacks <= 0;
 	if (!lock_take_masked(&lock))
 		return false;
 	uint64_t from = atomic_load(&mapped_until), least = until > from ? until - from : 0;
@@ -439,6 +439,23 @@ static bool map_until(uint64_t until)
 		atomic_store(&refused_growth, least);
 	lock_release(&lock);
 	return !least || more;
+}
+
+static bool map_until(uint64_t until)
+{
+	uint64_t limit = lock_now_ns() + 2 * LOOK_MS * UINT64_C(1000000), from;
+	bool asks = false;
+
+	/* who asks the recorder maps for the others, too */
+	while ((from = atomic_load(&mapped_until)) < until && lock_now_ns() < limit) {
+		asks = !atomic_exchange(&is_asking, true);
+		if (asks)
+			break;
+	}
+	bool good = from >= until || (may_grow(until - from) && grow_areas(until));
+	if (asks)
+		atomic_store(&is_asking, false);
+	return good;
 }
 
 uint64_t arena_alloc(size_t bytes)

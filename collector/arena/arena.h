@@ -82,6 +82,7 @@ struct arena_header {
 	X(MEMFD, "memfd", "memfd_create(): the rings are in a file of /dev/shm without a name")    \
 	X(NOEXEC, "noexec", "MFD_NOEXEC_SEAL: the memory may be mapped as code")                   \
 	X(SEALS, "seals", "file seals: the memory's size can be changed by who holds it")          \
+	X(PLACE, "place", "MAP_FIXED_NOREPLACE: all memory is mapped at once, see mlockall()")         \
 	X(WIPE, "wipe", "MADV_WIPEONFORK: a child of a bare clone() writes to its parent's rings")
 /* clang-format on */
 enum arena_need {

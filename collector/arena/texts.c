@@ -5,6 +5,7 @@
 #include "collector/arena/lock.h"
 #include "schemas/base/hash.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { BUCKETS = 1 << 15, ROWS_FIRST = 4096, BYTES_FIRST = 64 << 10 };
@@ -163,6 +164,7 @@ uint32_t name_find_text(const char *text, size_t len)
 	len = fitting(text, len);
 	uint64_t hash = hash_text(text, len);
 	uint32_t id = t ? search(t, text, len, hash) : 0;
+	int kept = errno; /* a call of tacho.h leaves it as it is */
 	if (id)
 		return id;
 	if (!(arena_is_mine() ? lock_take(&lock) : lock_take_masked(&lock)))
@@ -173,6 +175,7 @@ uint32_t name_find_text(const char *text, size_t len)
 		id = add(t, text, len, hash);
 		lock_release_word(&t->lock);
 	}
+	errno = kept;
 	lock_release(&lock);
 	return id;
 }

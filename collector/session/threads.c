@@ -6,6 +6,7 @@
 #include "collector/session/seen.h"
 #include "collector/session/signals.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -205,7 +206,7 @@ void session_stay_out(void)
 	atomic_store(&session_words_now()->word, MODE_ARMED); /* until the first event */
 }
 
-struct thread_state *session_thread(bool make)
+static struct thread_state *find_thread(bool make)
 {
 	struct thread_state *thread = thread_mine;
 
@@ -238,6 +239,15 @@ struct thread_state *session_thread(bool make)
 	else
 		session.shared->ignored++;
 	session_leave();
+	return thread;
+}
+
+struct thread_state *session_thread(bool make)
+{
+	int kept = errno;
+	struct thread_state *thread = find_thread(make);
+
+	errno = kept; /* an event leaves it as it is */
 	return thread;
 }
 

@@ -989,7 +989,7 @@ END
 
 # What a sandboxed kernel lacks costs what --doctor says, and no event.
 test_without() {
-	for need in memfd noexec seals wipe memfd,wipe; do
+	for need in memfd noexec seals place wipe memfd,wipe,place; do
 		TACHO_WITHOUT=$need recorded all steps 12
 		tell 0
 		expect "whole without $need" '^log whole=1 .* unread=0'

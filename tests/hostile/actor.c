@@ -842,6 +842,49 @@ static void act_forget(int n)
 	events(20);
 	say("forgotten\n");
 }
+/* An event leaves errno as it is, also one that makes a system call: with a new thread, name,
+ * child. */
+static void *errno_kept(void *bad)
+{
+	char name[32];
+
+	for (int i = 0; i < 5000 && step; i++) {
+		sprintf(name, "range %d", i);
+		errno = 77;
+		step();
+		push(name);
+		pop();
+		*(int *)bad += errno != 77;
+	}
+	return bad;
+}
+static void act_errno(int n)
+{
+	int bad = 0;
+	pthread_t t;
+
+	errno_kept(&bad);
+	for (int i = 0; i < 5; i++)
+		if (pthread_create(&t, NULL, errno_kept, &bad) == 0)
+			pthread_join(t, NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		errno_kept(&bad);
+		_exit(bad != 0);
+	}
+	printf("changed %d times, in a child %d\n", bad, wait_for(pid));
+}
+/* Each generation maps what it shares below that of its parent. */
+static void act_generations(int count)
+{
+	events(2);
+	pid_t pid = count ? fork() : -1;
+	if (pid == 0)
+		act_generations(count - 1);
+	else
+		printf("%d: %d\n", count, count ? wait_for(pid) : 0);
+	_exit(0);
+}
 static void act_opens(int n)
 {
 	int opened = 0;
@@ -948,7 +991,7 @@ static void act_lock_and_grow(int count)
 	X(fork) X(raw_fork) X(vfork_exec) X(vfork_term) X(spawn) X(sigchld) X(exec) X(daemon) X(reparent) X(adopts) \
 	X(cancel) X(fork_in_handler) X(jump_out) X(userns) X(seccomp) X(filter) X(filter_thread) X(filter_threads) X(filter_names) X(strict_thread) \
 	X(filter_fork) X(filter_exec) X(opens) X(file_size) X(cpu) \
-	X(memory) X(forget) X(lock_memory) X(lock_and_grow)
+	X(memory) X(errno) X(generations) X(forget) X(lock_memory) X(lock_and_grow)
 /* clang-format on */
 static const struct {
 	const char *word;

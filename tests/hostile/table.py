@@ -42,7 +42,7 @@ RECORDED = ("exit", "return", "atexit", "masks", "descriptors", "threads", "chil
             "daemonize", "fork", "vfork_exec", "spawn", "sigchld", "cancel", "fork_in_handler", "memory", "forget")
 
 # the steps that such a log has; a child that begins under a filter is not recorded
-STEPS = {"filter": 20, "filter_thread": 20, "strict_thread": 20, "filter_fork": 0, "filter_exec": 0, "lock_memory": 20,
+STEPS = {"filter": 20, "filter_thread": 20, "strict_thread": 20, "filter_fork": 0, "filter_exec": 0, "lock_memory": 20, "generations": 142,
          "lock_and_grow": 20}
 
 
@@ -137,6 +137,8 @@ for kind in range(4):  # its process or thread is killed, an error is returned, 
         rows("c", "%s %d" % (words, kind), modes=("whole",))
 rows("c", "filter_thread 0", modes=("window", "ring"))
 rows("c", "strict_thread", modes=("whole", "ring"))
+rows("c", "errno", modes=("whole", "ring", "linked"))
+rows("c", "generations 70", modes=("whole",))
 rows("c", "opens 16", modes=("whole", "ring"))
 rows("c", "opens 8", modes=("whole",))
 rows("c", "file_size", modes=("whole", "ring"))
