@@ -14,17 +14,66 @@
 /* A smaller share of a step is what any loop has. */
 #define PHASE_LEAST 0.05
 #define OTHER_LEAST 0.2
+#define APART_LEAST 1.2 /* of the mean: what one rank has of a phase, to be named */
 
+static bool is_rank(const union value *a, const union value *b)
+{
+	return !memcmp(a, b, RANK_KEYS * sizeof(*a));
+}
+
+/* 0: it has none that is complete. */
+static double steps_of(const struct facts *f, const union value *rank)
+{
+	struct table *t = tables_find(f->tables, "ranks");
+	union value *row;
+
+	return table_have(t, rank, &row, NULL) == ST_OK
+		       ? (double)row[table_column(t, "complete_steps")].u64
+		       : 0;
+}
+
+/* The rank whose steps have most of a phase, and how much a step; NULL: none is known. */
+static const union value *most_of(const struct facts *f, const char *name, double *most_ns)
+{
+	struct table *t = tables_find(f->tables, "phases");
+	size_t wall = t ? table_column(t, "wall_ns") : 0;
+	const union value *row, *most = NULL;
+
+	*most_ns = 0;
+	for (size_t i = 0; t && (row = table_at(t, i)); i++) {
+		double ns = (double)row[wall].u64 / fmax(steps_of(f, row), 1);
+
+		if (strcmp(row[RANK_KEYS].text, name) != 0 || row[0].u64 == NO_U64 ||
+		    ns <= *most_ns)
+			continue;
+		most = row;
+		*most_ns = ns;
+	}
+	return most;
+}
+
+/* Where ranks differ, the one with most is named: the others wait for it. */
 static bool phase(const struct facts *f, const char *name, double ns, const char *evidence,
 		  double least, struct finding *out)
 {
-	char a[SPAN_TEXT];
+	double most_ns;
+	const union value *most = most_of(f, name, &most_ns);
+	char a[SPAN_TEXT], b[SPAN_TEXT], rank[32];
 
 	if (ns < least * f->step_ns)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT, "The step thread %s for %s of a step.", evidence,
-		 span_text(a, ns));
-	rule_brief(out, "%s of %s", a, name);
+	if (f->ranks > 1 && strcmp(name, "other") && most && most_ns > APART_LEAST * ns) {
+		snprintf(rank, sizeof(rank), "rank %llu", (unsigned long long)most[0].u64);
+		snprintf(out->evidence, FINDING_TEXT,
+			 "The step thread of %s %s for %s of a step, that of the average rank for "
+			 "%s.",
+			 rank, evidence, span_beside(a, most_ns, ns), span_beside(b, ns, most_ns));
+		rule_brief(out, "%s of %s on %s", a, name, rank);
+	} else {
+		snprintf(out->evidence, FINDING_TEXT, "The step thread %s for %s of a step.",
+			 evidence, span_text(a, ns));
+		rule_brief(out, "%s of %s", a, name);
+	}
 	return rule_saves(out, ns);
 }
 
@@ -228,22 +277,6 @@ static bool collections(const struct facts *f, struct finding *out)
 }
 
 /* ---- a slow rank ------------------------------------------------------------------------ */
-
-static bool is_rank(const union value *a, const union value *b)
-{
-	return !memcmp(a, b, RANK_KEYS * sizeof(*a));
-}
-
-/* 0: it has none that is complete. */
-static double steps_of(const struct facts *f, const union value *rank)
-{
-	struct table *t = tables_find(f->tables, "ranks");
-	union value *row;
-
-	return table_have(t, rank, &row, NULL) == ST_OK
-		       ? (double)row[table_column(t, "complete_steps")].u64
-		       : 0;
-}
 
 /* The phase, communication aside, in which the rank is longer than the others' mean by most. */
 static const char *phase_over(const struct facts *f, const union value *rank, double *over_ns)

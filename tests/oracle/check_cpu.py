@@ -26,7 +26,7 @@ COMPUTE = 2000
 COMM = {"cpu_comm": 1000 * TRANSFER, "cpu_operators": round(1000 * COMPUTE / 3)}
 
 
-def job(folder, name, data=0, validation=0, compute=COMPUTE, slow=None, more=0, beside=0,
+def job(folder, name, data=0, loads=None, validation=0, compute=COMPUTE, slow=None, more=0, beside=0,
         loop=0, checkpoint=0):
     """Paths, and how long a step of the job is, us: all leave the all-reduce together."""
     longest = data + validation + checkpoint + compute + (more if slow is not None else 0)
@@ -39,7 +39,8 @@ def job(folder, name, data=0, validation=0, compute=COMPUTE, slow=None, more=0, 
             at = 1000 + number * step
             rows = [("user_annotation", f"ProfilerStep#{number}", at, at + step)]
             for cat, what, length in (
-                    ("user_annotation", "enumerate(DataLoader)#_Iter.__next__", data),
+                    ("user_annotation", "enumerate(DataLoader)#_Iter.__next__",
+                     data if loads in (None, rank) else data // 4),
                     ("user_annotation", "validation", validation),
                     ("user_annotation", "save_checkpoint", checkpoint), ("cpu_op", "aten::mm", mine)):
                 rows += [(cat, what, at, at + length)] if length else []
@@ -100,6 +101,14 @@ def check_jobs(t, args, folder):
                 set(COMM))
         t.equal(f"{rule}, a larger share", set(findings(args, job(folder, rule, **enough)[0])),
                 {rule, *COMM})
+    for rank in range(RANKS):
+        said = findings(args, job(folder, "loads", data=900, loads=rank)[0])["cpu_input"]
+        t.true(f"input of rank {rank} takes longer: {said['evidence']}",
+               f"of rank {rank} waits for or prepares input for 900 \u00b5s of a step, that of the "
+               "average rank for 450 \u00b5s." in said["evidence"] and
+               f"on rank {rank}" in said["brief"])
+    even_input = findings(args, job(folder, "input", data=900)[0])["cpu_input"]["evidence"]
+    t.true(f"no rank is apart: {even_input}", "rank" not in even_input)
     beside, _ = job(folder, "beside", beside=150)
     t.equal("an operator beside it", {name: f["saving_ns_per_step"] for name, f in
                                       findings(args, beside).items()},
