@@ -222,7 +222,10 @@ void account_put(const struct account *a, const char *output, struct buf *out)
 	from = out->len;
 	for (unsigned why = 0; why < LOSS_END; why++)
 		put_reason(out, from, a->lost[why],
-			   why ? loss_text((enum loss)why) : "that only a newer Tacho knows");
+			   why == LOSS_DERIVED && a->has_arrows
+				   ? "flow events that are drawn again from correlation ids"
+			   : why ? loss_text((enum loss)why)
+				 : "that only a newer Tacho knows");
 	put_reason(out, from, a->unknown_kind, "of a kind that only a newer Tacho knows");
 	put_reason(out, from, a->left_out, "with no place in ");
 	if (a->left_out)

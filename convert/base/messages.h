@@ -66,12 +66,13 @@ struct account { /* zeroed: nothing yet */
 	uint64_t events_in, events_out;
 	uint64_t unknown_kind; /* in the output, as far as it can hold them */
 	uint64_t left_out;     /* events that the output is not meant to have */
+	bool has_arrows;       /* the output draws those that LOSS_DERIVED counts */
 	uint64_t lost[LOSS_END];
 	uint64_t lost_all; /* as trace_lost_total() counts them */
 };
 
 /* Adds what reading a trace found and lost.  Call it once, at the end. */
 void account_add(struct account *a, struct trace *t);
-/* Appends "35 events in, 35 out (21 arrows ...)"; `output` is the format that has no place for
+/* Appends "35 events in, 35 out (21 flow events ...)"; `output` is the format that has no place for
  * events. */
 void account_put(const struct account *a, const char *output, struct buf *out);

@@ -120,6 +120,7 @@ static enum status writer_finish(struct file_writer *w, struct error *err)
 	TRY(sink_close(w->sink, err));
 	r->account.events_out += w->sink->written;
 	r->account.left_out += w->sink->left_out;
+	r->account.has_arrows |= w->sink->has_launches && w->sink->has_launched;
 	w->viewer_bytes = w->sink->viewer_bytes;
 	sink_free(w->sink);
 	w->sink = NULL;

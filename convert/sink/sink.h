@@ -63,8 +63,10 @@ struct sink {
 	/* For the summary of the run: events in the output, and events that the format does not
 	 * concern (for memory: all except samples of memory). */
 	uint64_t written, left_out;
-	uint64_t viewer_bytes; /* after close(): of the file that viewer_most is for */
-	struct buf lines;      /* bytes that sink_flush() writes */
+	bool has_launches, has_launched; /* of a type that draws arrows: calls, and work, with
+					  * correlation ids are among the events */
+	uint64_t viewer_bytes;           /* after close(): of the file that viewer_most is for */
+	struct buf lines;                /* bytes that sink_flush() writes */
 };
 
 struct sink_type {
@@ -74,6 +76,7 @@ struct sink_type {
 	bool is_folder;      /* -o names a folder, not a file */
 	bool is_binary;      /* nothing for a terminal */
 	bool shows_all_args; /* --args is full unless it is given */
+	bool draws_arrows;   /* from calls to their work, or its viewer does */
 	bool cuts;           /* it gets all events, and leaves out itself what is not asked for */
 	bool wants_report;   /* the report on the inputs goes with it, as attachments */
 	uint64_t

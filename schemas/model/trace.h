@@ -120,7 +120,7 @@ struct anchor {
 	X(CUT_OUT, 7, "cut out by an option")                                                      \
 	X(SUMMED, 8, "summed up by --max-size")                                                    \
 	X(NO_PLACE, 9, "not representable in the output format")                                   \
-	X(DERIVED, 10, "arrows that are drawn again from correlation ids")                         \
+	X(DERIVED, 10, "flow events that repeat correlation ids")                                  \
 	X(DISK, 11, "not written: disk full or over --max-disk")                                   \
 	X(ORDER, 12, "moved up to keep time order")                                                \
 	X(UNREAD, 13, "rows of tables that are not read")                                          \

@@ -37,7 +37,7 @@ SMALL, LARGE = 200_000, 2_500_000
 # Names of a stream's row, which Tacho makes from the GPU: a wait that is on no stream (-1), and row 0,
 # of which Kineto thinks as a thread of the GPU.
 OF_GPU_ROWS = {("thread_name", 0, -1), ("thread_name", 0, 0)}
-NOT_LOST = ("arrows that are drawn again", "rows of tables that are not read", "moved up")
+NOT_LOST = ("flow events that", "rows of tables that are not read", "moved up")
 
 
 class Tools:

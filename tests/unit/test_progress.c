@@ -93,10 +93,14 @@ void test_account_text(void)
 	a.unknown_kind = 3;
 	buf_clear(&b);
 	account_put(&a, "memory", &b);
-	CHECK_STR(buf_text(&b),
-		  "111 events in, 40 out (2 damaged, 7 arrows that are drawn again from "
-		  "correlation ids, 3 of a kind that only a newer Tacho knows, 60 with no place in "
-		  "memory)");
+	CHECK_STR(
+		buf_text(&b),
+		"111 events in, 40 out (2 damaged, 7 flow events that repeat correlation ids, 3 of "
+		"a kind that only a newer Tacho knows, 60 with no place in memory)");
+	a.has_arrows = true;
+	buf_clear(&b);
+	account_put(&a, "chrome", &b);
+	CHECK(strstr(buf_text(&b), "7 flow events that are drawn again from correlation ids, "));
 	CHECK_U64(a.lost_all, 2);
 	buf_release(&b);
 	trace_free(trace);

@@ -415,7 +415,7 @@ static const struct {
 	enum verdict verdict;
 	const char *text;
 } loss_rows[] = {
-	{ "derived", VERDICT_GOOD, "drawn again from correlation ids" },
+	{ "derived", VERDICT_GOOD, "of flows that repeat correlation ids" },
 	{ "cut_out", VERDICT_GOOD, "cut out by an option" },
 	{ "unread", VERDICT_GOOD, "that are not read" },
 	{ "order", VERDICT_DOUBT, "out of time order, moved up to keep it" },

@@ -439,6 +439,7 @@ const struct sink_type sink_chrome = {
 	.name = "chrome",
 	.help = "Chrome JSON as Kineto writes it: HTA, TensorBoard's PyTorch plugin, Perfetto",
 	.scope = SINK_PER_PROCESS,
+	.draws_arrows = true,
 	.file_name = "{host}_{pid}.{ns}.pt.trace.json.gz",
 	.needs_for_args = NEED_STEP | NEED_LINK,
 	.size = sizeof(struct chrome),

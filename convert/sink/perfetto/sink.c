@@ -408,6 +408,7 @@ const struct sink_type sink_perfetto = {
 	.scope = SINK_EITHER,
 	.is_binary = true,
 	.shows_all_args = true,
+	.draws_arrows = true,
 	.file_name = "{n.}{host}_{pid}.{rank}.pftrace",
 	.needs = NEED_STEP,
 	.needs_for_args = NEED_LINK,

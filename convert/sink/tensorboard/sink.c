@@ -157,6 +157,7 @@ const struct sink_type sink_tensorboard = {
 	.help = "a log folder: PyTorch plugin, XProf (plugins/profile), scalars and a summary",
 	.scope = SINK_PER_PROCESS,
 	.is_folder = true,
+	.draws_arrows = true,
 	.viewer_most = TB_SPACE_MOST - 1,
 	.file_name = "",
 	.needs = NEED_STEP | NEED_LINK,
