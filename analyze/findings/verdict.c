@@ -19,8 +19,10 @@
 	X(VERDICT_SENTENCE, "sentence", "sentence", TEXT, MAX, "the verdict as a sentence")        \
 	X(VERDICT_MORE, "more", NULL, TEXT, MAX, "sentence about the next family; null: none")     \
 	X(VERDICT_ALSO, "also", NULL, TEXT, MAX,                                                   \
-	  "a family that would save nearly as much; null: none")
-TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also",
+	  "a family that would save nearly as much; null: none")                                   \
+	X(VERDICT_HOST, "host_bound", NULL, TEXT, MAX,                                             \
+	  "family that bounds a job without a GPU; null: none")
+TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also host_bound",
       .is_finished = true);
 
 #define LEAST_SHARE 0.01 /* of the window: a smaller saving is no bound of anything */
@@ -347,6 +349,28 @@ static bool tell_other_input(const struct facts *f, char sentence[FINDING_TEXT])
 	return true;
 }
 
+/* Of a job without a GPU whose phases are as long as they are for no reason that a rule knows. */
+static void tell_longest_phase(const struct facts *f, char sentence[FINDING_TEXT])
+{
+	struct table *t = tables_find(f->tables, "phases");
+	const union value *row, *most = NULL;
+	size_t wall = t ? table_column(t, "wall_ns") : 0;
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	for (size_t i = 0; (row = table_at(t, i)); i++)
+		if (strcmp(row[RANK_KEYS].text, "other") != 0 &&
+		    (!most || row[wall].u64 > most[wall].u64))
+			most = row;
+	if (!f->has_steps || !most) {
+		snprintf(sentence, FINDING_TEXT, "Times of the host only, %s.",
+			 f->has_steps ? "without phases" : "without steps");
+		return;
+	}
+	double ns = facts_wall(f, most[RANK_KEYS].text);
+	snprintf(sentence, FINDING_TEXT, "The longest phase, %.60s, takes %s of every %s step.",
+		 most[RANK_KEYS].text, span_beside(a, ns, f->step_ns), span_text(b, f->step_ns));
+}
+
 /* Launches without any GPU event are no job of the CPU alone.  The table of trust counts before the
  * options take events out: what they hide was recorded. */
 static enum status put_no_gpu(const struct facts *f, struct table *t, struct error *err)
@@ -364,9 +388,10 @@ static enum status put_no_gpu(const struct facts *f, struct table *t, struct err
 	else if (tables_sum(f->tables, "trust", "gpu_events"))
 		snprintf(sentence, sizeof(sentence),
 			 "The filters leave no GPU event: host phases only.");
-	else if (!tell_other_input(f, sentence))
-		snprintf(sentence, sizeof(sentence),
-			 "This file has no GPU events: host phases only.");
+	else if (tell_other_input(f, sentence))
+		return put(t, "NO VERDICT", 0, NAN, sentence, NULL, NULL, err);
+	else
+		tell_longest_phase(f, sentence);
 	/* of such a job, what bounds it most often */
 	double all = 0, exposed = facts_host_comm(f, &all);
 	char more[FINDING_TEXT];
@@ -426,11 +451,11 @@ enum family verdict_of_cpu(const struct found *all, size_t count, enum family bu
 }
 
 /*
- * "INPUT weighs most: the step thread waits ...; the largest part in train.py:7."  The place stands
- * without its times, which have the page's unit.
+ * "The step thread waits ...; the largest part in train.py:7."  The place stands without its times,
+ * which have the page's unit.
  */
 static void tell_cpu(const struct facts *f, const struct found *all, size_t count,
-		     enum family family, const char *how, char out[2 * FINDING_TEXT])
+		     enum family family, char out[2 * FINDING_TEXT])
 {
 	struct table *t = tables_find(f->tables, "findings");
 	size_t at = 0;
@@ -449,37 +474,36 @@ static void tell_cpu(const struct facts *f, const struct found *all, size_t coun
 	if (strstr(said,
 		   place)) /* "convolutions take ...: aten::conv2d 76.7 ms", or there is none */
 		place[0] = '\0';
-	snprintf(out, 2 * FINDING_TEXT, " %s weighs %s: %c%.*s%s%s.", family_word(family), how,
-		 sentence_head(said), (int)strlen(said) - 2, said + 1,
+	snprintf(out, 2 * FINDING_TEXT, "%.*s%s%s.", (int)strlen(said) - 1, said,
 		 *place ? "; the largest part in " : "", place);
 }
 
 enum status verdict_tell_cpu(const struct facts *f, const struct found *all, size_t count,
 			     struct error *err)
 {
-	static const char only[] = ": host phases only.";
 	struct table *t = tables_find(f->tables, "verdict");
 	union value *row = table_at(t, 0);
 	double first_ns, second_ns;
 	enum family first = verdict_of_cpu(all, count, FAMILY_NONE, &first_ns),
 		    second = verdict_of_cpu(all, count, first, &second_ns);
 	char sentence[5 * FINDING_TEXT], more[2 * FINDING_TEXT];
-	const char *end = strstr(row[VERDICT_SENTENCE].text, only);
 
-	/* of a job with a GPU that the filters hide, what the host does is half of it */
-	/* nor is anything known of a program without steps, operators and calls */
-	if (!end || first == FAMILY_NONE ||
+	/* of a job with a GPU that is not recorded or that the filters hide, what the host does is
+	 * half of it; nor is anything known of a program without steps, operators and calls */
+	if (strcmp(row[VERDICT_BOUND].text, "NO GPU") != 0 || first == FAMILY_NONE ||
 	    (!f->has_steps && !strcmp(all[0].rule->name, "cpu_loop")) ||
-	    tables_sum(f->tables, "trust", "gpu_events"))
+	    tables_sum(f->tables, "trust", "gpu_events") ||
+	    tables_sum(f->tables, "trust", "launches"))
 		return ST_OK;
 	bool is_near = second != FAMILY_NONE && second_ns >= NEAR_SHARE * first_ns;
-	tell_cpu(f, all, count, first, "most", more);
-	int len =
-		snprintf(sentence, sizeof(sentence), "%.*s.%s",
-			 (int)(end - row[VERDICT_SENTENCE].text), row[VERDICT_SENTENCE].text, more);
+	tell_cpu(f, all, count, first, sentence);
+	row[VERDICT_HOST].text = family_word(first);
 	if (is_near) {
-		tell_cpu(f, all, count, second, "nearly as much", more);
-		snprintf(sentence + len, sizeof(sentence) - (size_t)len, "%s", more);
+		size_t len = strlen(sentence);
+
+		tell_cpu(f, all, count, second, more);
+		snprintf(sentence + len, sizeof(sentence) - len, " %s weighs nearly as much: %c%s",
+			 family_word(second), sentence_head(more), more + 1);
 		row[VERDICT_ALSO].text = family_word(second);
 	}
 	if (first == FAMILY_COMM || (is_near && second == FAMILY_COMM))

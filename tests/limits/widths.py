@@ -50,6 +50,8 @@ def check_words(tool, args):
     pages = dict(other_pages(tool, args), text=page(tool, args, 100))
     has_operators = set()
     for name, text in pages.items():
+        if args[0].endswith(WITHOUT) and not re.search(r"\b[A-Z]+ BOUND\b", text):
+            yield f"{name}: does not say what bounds the job"
         if "not known" in text and "replay may save" in text:
             yield f"{name}: speaks of a replay that there is not"
         for clause in units.mixed(text) if name == "md" else []:

@@ -108,7 +108,7 @@ def check_page(counts, tool, path):
     identity = figures("\n".join(line[2:36] for line in block[2:]))
     said = " ".join(page.text)
     missing = [f for f in identity if f not in figures(said)]
-    counts.holds(name + ": the identity of the terminal", "NO GPU" in said or (identity and not missing), missing)
+    counts.holds(name + ": the identity of the terminal", "no GPU" in said or (identity and not missing), missing)
     mcode, md, err = analyze(tool, [path, "-q", "-f", "md"])
     counts.holds(name + ": md has text's exit code", code == mcode, err)
     rows = [line for line in md.split("\n") if line.startswith("|")]

@@ -40,14 +40,24 @@ static const char *ranks_text(const struct page *p, struct blocks *b)
 	return blocks_text(b, "rank %llu%s", (unsigned long long)rank, of);
 }
 
-/* NULL: the table of GPUs was not asked for. */
+/* Not of what an allocator or the library of collectives wrote of its own: whether there is a GPU,
+ * launches or a profiler's overhead is no question then. */
+static bool is_timeline(const struct page *p)
+{
+	const char *format = text_of(&p->inputs, 0, "format", "");
+
+	return strcmp(format, "PyTorch memory snapshot") != 0 &&
+	       strcmp(format, "PyTorch Flight Recorder") != 0;
+}
+
+/* NULL: the table of GPUs was not asked for, or there is no place for one. */
 static const char *gpus_text(const struct page *p, struct blocks *b)
 {
 	const char *name = text_of(&p->gpus, 0, "name", NULL);
 	const char *word = name && !strncmp(name, "TPU", 3) ? "device" : "GPU";
 
 	if (!p->gpus.count)
-		return page_has_table(p, "gpus") ? "no GPU" : NULL;
+		return page_has_table(p, "gpus") && is_timeline(p) ? "no GPU" : NULL;
 	for (size_t i = 1; name && i < p->gpus.count; i++)
 		if (strcmp(text_of(&p->gpus, i, "name", ""), name) != 0)
 			name = "several models";
@@ -135,6 +145,8 @@ void build_verdict(const struct page *p, struct blocks *b)
 				   show_percent(b, tenths[0]));
 	}
 	new = add_block(b, BLOCK_VERDICT);
+	if (view_cell(&v, 0, "host_bound").text)
+		bound = view_cell(&v, 0, "host_bound").text;
 	new->callout.label = blocks_text(
 		b, "%s%s", bound,
 		strncmp(bound, "NO ", 3) && strcmp(bound, "UNBALANCED") ? " BOUND" : "");
@@ -329,8 +341,6 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 		add_spanf(b, w, TOKEN_TEXT,
 			  "%s launch%s without GPU events: the GPU was not recorded",
 			  show_count(b, calls), calls == 1 ? "" : "es");
-	else if (!work)
-		add_span(b, w, TOKEN_TEXT, "host times only: no launch to check");
 	else if (with == work)
 		add_spanf(b, w, TOKEN_TEXT, "all %s GPU events have their launch", all);
 	else
@@ -371,7 +381,7 @@ static void add_source(const struct page *p, struct blocks *b)
 		add_span(b, w, TOKEN_DIM,
 			 is_kineto ? "Kineto reports neither losses nor its overhead"
 				   : "the file reports neither losses nor overhead");
-		if (p->ranks.count == 1)
+		if (p->ranks.count == 1 && is_timeline(p))
 			add_span(b, w, TOKEN_DIM, ": host times may be high");
 	}
 	/* Which ranks of the job are not here, or else what the tilde of a phase means. */
@@ -422,12 +432,14 @@ static void add_losses(const struct page *p, struct blocks *b)
 
 void build_trust(const struct page *p, struct blocks *b)
 {
-	struct block_words *w;
+	struct block_words *w = NULL;
 
 	add_section(b, "Trust", NULL);
-	w = add_words(b, ROLE_LINE, 14);
-	add_launches(p, w, b);
-	for (size_t i = 0; p->is_sampled && i < p->trust.count && i < 2; i++)
+	if (page_sum(&p->trust, "gpu_events") || page_sum(&p->trust, "launches")) {
+		w = add_words(b, ROLE_LINE, 14);
+		add_launches(p, w, b);
+	}
+	for (size_t i = 0; w && p->is_sampled && i < p->trust.count && i < 2; i++)
 		add_spanf(b, w, TOKEN_TEXT, "%s%s of %s%s", i ? " and " : DOT,
 			  show_count(b, view_u64(&p->trust, i, "ids")),
 			  show_count(b, view_u64(&p->trust, i, "id_range")),
