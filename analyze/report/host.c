@@ -9,7 +9,7 @@
 
 static RANK_TABLE_TYPE(host_time, &table_ranks, HOST_COLUMNS, .nest = NEST_NEVER);
 
-enum what { WHAT_NOTHING, WHAT_COMM, WHAT_GC, WHAT_OPERATOR, WHAT_EXPOSED, WHAT_COUNT };
+enum what { WHAT_NOTHING, WHAT_COMM, WHAT_GC, WHAT_OPERATOR, WHAT_PHASE, WHAT_EXPOSED, WHAT_COUNT };
 enum { SPANS_MOST = 1 << 16 /* of a rank and kind: what comes later is not counted */ };
 
 struct span {
@@ -23,6 +23,7 @@ struct process_time {
 	struct spans spans[WHAT_COUNT];
 	uint64_t comm_count;
 	uint64_t at_ns, until_ns[WHAT_COUNT]; /* of the latest event; what is open then ends */
+	uint32_t tracks[WHAT_COUNT];          /* of the latest event of each */
 };
 struct host {
 	struct process_time *processes; /* by process id */
@@ -49,6 +50,14 @@ static void host_release(struct accumulator *f)
 			free(h->processes[i].spans[k].items);
 }
 
+static enum what what_of_phase(unsigned phase)
+{
+	return phase == PHASE_COMMUNICATION ? WHAT_COMM
+	       : phase == PHASE_FORWARD || phase == PHASE_BACKWARD || phase == PHASE_OPTIMIZER
+		       ? WHAT_PHASE
+		       : WHAT_NOTHING;
+}
+
 static enum what what_is(struct accumulator *f, const struct event *e)
 {
 	struct host *h = f->state;
@@ -68,9 +77,10 @@ static enum what what_is(struct accumulator *f, const struct event *e)
 		is = strcmp(name, "<built-in function collect>") ? WHAT_NOTHING : WHAT_GC;
 	else if (e->subkind == RANGE_OP)
 		is = strstr(name, "c10d") || strstr(name, "comms") ? WHAT_NOTHING : WHAT_OPERATOR;
-	else if (backend_operation(name) ||
-		 name_rules_pushed(f->rules, name) == PHASE_COMMUNICATION)
+	else if (backend_operation(name))
 		is = WHAT_COMM;
+	else
+		is = what_of_phase(name_rules_pushed(f->rules, name));
 	if (known)
 		*known = (uint8_t)(is + 1);
 	return is;
@@ -95,6 +105,10 @@ static enum status spans_add(struct spans *s, uint64_t begin_ns, uint64_t end_ns
 static enum status exposed_add(struct process_time *p, uint64_t at_ns, struct error *err)
 {
 	uint64_t operators_ns = p->until_ns[WHAT_OPERATOR], comm_ns = p->until_ns[WHAT_COMM];
+
+	/* without operators the phases of another thread say that it computes */
+	if (!operators_ns && p->tracks[WHAT_PHASE] != p->tracks[WHAT_COMM])
+		operators_ns = p->until_ns[WHAT_PHASE];
 	uint64_t begin_ns = p->at_ns > operators_ns ? p->at_ns : operators_ns;
 	uint64_t end_ns = at_ns < comm_ns ? at_ns : comm_ns;
 
@@ -122,7 +136,8 @@ static enum status host_put(struct accumulator *f, const struct sorted_batch *w,
 			TRY(exposed_add(p, e->begin_ns, err));
 		if (e->end_ns > p->until_ns[is])
 			p->until_ns[is] = e->end_ns;
-		if (is != WHAT_OPERATOR)
+		p->tracks[is] = e->track;
+		if (is == WHAT_COMM || is == WHAT_GC)
 			TRY(spans_add(&p->spans[is], e->begin_ns, e->end_ns, err));
 	}
 	return ST_OK;

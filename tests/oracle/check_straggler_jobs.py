@@ -327,9 +327,15 @@ def check(checks, tool, seed, folder):
                 Job(fewer, seed % 3 != 2).figures())
 
 
+def report_of(tool, path):
+    done = subprocess.run([tool, "-r", "phases,summary", "-f", "json", "-q", path], check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
 def check_timeline(checks, tool, folder):
     """The published timelines have a row for computation and one for each kind of communication, with more events that are short:
-    phases are those of the computation."""
+    phases are those of the computation, and what the others exchange meanwhile is hidden.  A pipeline with one row waits in its
+    sends and receives: that is communication, not forward."""
     events, path = [], os.path.join(folder, "timeline.json")
     for i in range(20):
         for name, tid, begin, length in (("forward-compute", 0, 0, 10_000), ("backward-compute", 0, 10_000, 20_000),
@@ -337,10 +343,19 @@ def check_timeline(checks, tool, folder):
             events.append({"ph": "X", "name": name, "cat": name, "pid": 0, "tid": tid, "ts": i * 31_000 + begin, "dur": length})
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"traceEvents": events}, file)
-    done = subprocess.run([tool, "-r", "phases", "-f", "json", "-q", path], check=True, capture_output=True)
-    got = {row["name"]: row["wall_ns"] for row in json.loads(done.stdout)["ranks"][0]["phases"]}
+    got = {row["name"]: row["wall_ns"] for row in report_of(tool, path)["ranks"][0]["phases"]}
     for name, length in (("forward", 10 * MS), ("backward", 20 * MS)):
         checks.near(f"{name} of a timeline", got.get(name), 20 * length)
+    findings = [row["name"] for row in report_of(tool, path)["findings"]]
+    checks.near("host communication among the findings of a timeline", "cpu_comm" in findings, False)
+    names = ("forward-recv", "forward-compute", "forward-send-backward-recv", "backward-compute", "grads-reduce-scatter", "optimizer")
+    events = [{"ph": "X", "name": name, "cat": name, "pid": 0, "tid": 0, "ts": i * 60_000 + 10_000 * k, "dur": 10_000}
+              for i in range(20) for k, name in enumerate(names)]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"traceEvents": events}, file)
+    got = {row["name"]: row["wall_ns"] for row in report_of(tool, path)["ranks"][0]["phases"]}
+    for name, length in (("communication", 600), ("forward", 200), ("backward", 200), ("optimizer", 200)):
+        checks.near(f"{name} of a pipeline", got.get(name), length * MS)
 
 
 def main():

@@ -76,6 +76,8 @@ RULES = [
     ("checkpoint", r"^(## )?(save_)?checkpoint"),
     ("data", r"enumerate\(Data(Loader|Pipe)\)|data_?load|load_batch|wait_for_batch"
              r"|copy_batch_to_gpu|data_batch_production"),
+    ("communication", r"^(## )?((forward|backward)[-_])+(send|recv)|^(send|recv)_(forward|backward)"
+                      r"|(grads|params)-(all-reduce|reduce-scatter|all-gather)$"),
     ("optimizer", r"optimizer|zero_grad"),
     ("backward", r"^(## )?backward"),
     ("forward", r"^(## )?forward|(DistributedDataParallel|FullyShardedDataParallel)\.forward"),
