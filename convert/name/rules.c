@@ -31,7 +31,8 @@ static const struct phase_row phase_rows[] = {
 	{ PHASE_CHECKPOINT, "^(## )?(save_)?checkpoint" },
 	{ PHASE_DATA, "enumerate\\(Data(Loader|Pipe)\\)|data_?load|load_batch|wait_for_batch"
 		      "|copy_batch_to_gpu|data_batch_production" },
-	/* Megatron's timers and functions of pipelines, and of what data parallel ranks exchange. */
+	/* Megatron's timers and functions of pipelines, and of what data parallel ranks exchange.
+	 */
 	{ PHASE_COMMUNICATION, "^(## )?((forward|backward)[-_])+(send|recv)"
 			       "|^(send|recv)_(forward|backward)"
 			       "|(grads|params)-(all-reduce|reduce-scatter|all-gather)$" },
