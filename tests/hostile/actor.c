@@ -960,7 +960,7 @@ static void *busy_thread(void *number)
 	char name[32];
 
 	for (int i = 0; i < 500 && step; i++) {
-		sprintf(name, "range %d of %d", i, (int)(intptr_t)number);
+		sprintf(name, "range %d of %d", i, i % 2 ? (int)(intptr_t)number : 0);
 		push(name);
 		pop();
 	}

@@ -221,6 +221,7 @@ for program in ("c-static", "c-asan-gcc", "c-asan-clang", "c-tsan-gcc", "c-tsan-
         rows(program, "work", one(signal.SIGUSR1), modes=("whole",))
     rows(program, "spawn", modes=("whole",))
 rows("c-asan-gcc", "segv", modes=("whole",))
+rows("c-tsan-gcc", "lock_and_grow 8", modes=("whole",))  # threads that look for the same names
 rows("c-setuid", "exit 7", modes=("whole", "ring"))
 rows("c-setuid", "count", one(signal.SIGTERM), modes=("whole",))
 for program in ("c++", "c++-asan", "c++-tsan"):
