@@ -18,8 +18,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path[:0] = [TESTS, os.path.join(TESTS, "oracle")]
 
+import snapshots  # noqa: E402
 import tool_names  # noqa: E402
 
 MB = 1 << 20
@@ -174,6 +176,16 @@ class Table:
         print(f"{'ok' if found == 5000 * work else 'not ok'} - {name}: {found} ns of GPU work, all are {5000 * work}")
         os.unlink(path)
 
+    def large_snapshot(self, name, size, ceiling):
+        """A memory snapshot several times as large as what a tool may have: its reports, and a part of it as a snapshot."""
+        if self.only and self.only not in name:
+            return
+        path = os.path.join(self.scratch, "snapshot.pickle")
+        snapshots.write_large(path, size)
+        self.resident(f"{name}, report", ["tacho-analyze", "-r", "summary,memory,snapshot", "-f", "json"], path, ceiling)
+        self.resident(f"{name}, a part", ["tacho-convert", "-t", "snapshot", "--from", "5s", "--to", "6s"], path, ceiling)
+        os.unlink(path)
+
     def recorder(self, name, args, events):
         """A recorded program: its records are many times what the recording may hold."""
         if self.only and self.only not in name:
@@ -239,6 +251,8 @@ def main():
         t.many_gpus("4,000 GPUs", 4000, 256 * MB)
         t.many_names("200,000 steps and names of ranges", 200000, 256 * MB)
         t.many_paths("1,000,000 call paths", 100, 256 * MB)
+        if a.times >= 20:  # six minutes to write it
+            t.large_snapshot("a memory snapshot of 1 GB", 1000 * 1000 * 1000, 256 * MB)
         events = a.times * CEILING // RECORD_BYTES
         t.recorder("recording", ["--sample", "none"], events)
         t.recorder("flight recorder", ["--sample", "none", "--ring", "8M", "--save-on", "signal"], events)
