@@ -453,8 +453,8 @@ static uint32_t dice(uint32_t *state, uint32_t sides)
 	return (*state >> 8) % sides;
 }
 
-/* A begin and its end, like many others; now and then another key, type, or meaning of a number,
- * names of its own, or a sequence whose times count from the packet before. */
+/* A begin and its end, or an instant, like many others; now and then another key, type, or meaning
+ * of a number, names of its own, or a sequence whose times count from the packet before. */
 static void put_slice(struct buf *b, uint32_t *state, unsigned at)
 {
 	static const char *const kinds[] = {
@@ -471,11 +471,11 @@ static void put_slice(struct buf *b, uint32_t *state, unsigned at)
 			"2'cudaLaunchKernel'} "
 			"2{1:2 2'mm'} 3{1:1 2'correlation'} 3{1:2 2'stream'} 3{1:3 2'External id'} "
 			"3{1:4 2'flops'}}\n");
-	unsigned counts = !dice(state, 3), is_text = !dice(state, 3);
+	unsigned counts = !dice(state, 3), is_text = !dice(state, 3), is_instant = !dice(state, 6);
 
 	buf_putf(b, "8:%u 10:%u 13:2", counts ? 1 + dice(state, 9) : 10 * at, 1 + counts);
 	buf_put_text(b, dice(state, 2) ? " 3:1000 79:70000" : "");
-	buf_putf(b, " 11{9:1 11:%u", 40 + dice(state, 2));
+	buf_putf(b, " 11{9:%u 11:%u", is_instant ? 3 : 1, 40 + dice(state, 2));
 	if (is_text)
 		buf_putf(b, " 23'%s name of %u' 22'%s'", dice(state, 2) ? "R\10" : "a",
 			 dice(state, 5), dice(state, 5) ? "kernel" : "");
@@ -492,6 +492,8 @@ static void put_slice(struct buf *b, uint32_t *state, unsigned at)
 	if (!dice(state, 9))
 		buf_putf(b, " 4{1:4 12{3:%u} 12{3:1}}", dice(state, 3));
 	buf_put_text(b, "}\n");
+	if (is_instant)
+		return;
 	buf_putf(b, "8:%u 10:%u 13:2 11{9:2 11:%u%s}\n",
 		 counts ? dice(state, 9) : 10 * at + 5 + dice(state, 9), 1 + counts,
 		 40 + dice(state, 2), is_text ? " 23'a'" : "");

@@ -265,12 +265,12 @@ static enum status make_event(struct pftrace_reader *r, struct pftrace_sequence 
 		return import_schema(&r->to, e, err);
 	TRY(pftrace_place(r, t, e, &place, err));
 	TRY(import_schema(&r->to, e, err));
-	if (d->type == TYPE_BEGIN && (!d->name_iid || d->name) &&
+	if ((d->type == TYPE_BEGIN || d->type == TYPE_INSTANT) && (!d->name_iid || d->name) &&
 	    (!d->category_iid || d->category) && !d->gpu_correlation && !d->pair && !d->legacy.at &&
 	    r->annotation_count < PFTRACE_LIST_MOST - 1) {
 		memset(r->uses + r->annotation_count, PFTRACE_WHOLE, 2);
 		pftrace_texts(d->category_text, d->name_text, r->annotations, &r->annotation_count);
-		pftrace_learn(r, q, t, d->name_iid, d->category_iid, e);
+		pftrace_learn(r, q, t, d->name_iid, d->category_iid, d->type == TYPE_INSTANT, e);
 	}
 	return pftrace_flows(r, e, d->gpu_correlation, d->begin_ns, err);
 }

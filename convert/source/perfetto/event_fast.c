@@ -20,7 +20,7 @@ enum {
 	BYTES_MOST = 640,
 	PARTS_BYTES_MOST = 3 << 20, /* of all templates */
 };
-enum { STATE_NEEDED = 2, TYPE_BEGIN = 1, TYPE_END = 2 };
+enum { STATE_NEEDED = 2, TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
 
 struct part {         /* of a template: an annotation */
 	uint16_t len; /* of its bytes that have to be the same: without its number */
@@ -36,7 +36,7 @@ struct pftrace_template { /* two lines of the cache */
 	uint32_t id;         /* no other template has it, had it or gets it */
 	uint32_t last_track; /* of the trace, of what was last made by a template of any thread */
 	uint16_t part_count, word_count;
-	bool launches;
+	bool launches, is_instant;
 	struct event event;
 };
 struct pftrace_templates {
@@ -48,7 +48,7 @@ struct pftrace_templates {
 	size_t parts_bytes;
 	uint32_t learned;
 };
-struct begin { /* or an end: what its packet says */
+struct begin { /* or an end or instant: what its packet says */
 	uint64_t time, sequence, type, track, name, category;
 	struct bytes category_text, name_text;
 	struct bytes annotations[PARTS_MOST + 2]; /* of a begin its texts are behind them */
@@ -243,7 +243,8 @@ static inline bool is_like(const struct pftrace_template *t, const struct begin 
 
 	if (__builtin_expect((t->name ^ b->name) | (t->category ^ b->category) |
 				     (t->sequence ^ q->id) | (t->generation ^ q->generation) |
-				     (t->track ^ track) | (t->part_count ^ b->annotation_count),
+				     (t->track ^ track) | (t->part_count ^ b->annotation_count) |
+				     (t->is_instant != (b->type == TYPE_INSTANT)),
 			     0))
 		return false;
 	*e = t->event;
@@ -362,7 +363,7 @@ static bool learn_parts(const struct pftrace_reader *r, const struct event *e,
 
 void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q,
 		   const struct pftrace_track *track, uint64_t name, uint64_t category,
-		   const struct event *e)
+		   bool is_instant, const struct event *e)
 {
 	const struct arg_schema *schema = trace_get_schema(r->to.trace, e->schema);
 	struct pftrace_templates *x = r->templates;
@@ -376,6 +377,7 @@ void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q,
 		.word_count = (uint16_t)(e->args ? schema->arg_count : 0),
 		.part_count = (uint16_t)r->annotation_count,
 		.launches = import_launches(&r->to, e),
+		.is_instant = is_instant,
 		.generation = q->generation,
 	};
 	struct part parts[PARTS_MOST + 2];
@@ -488,13 +490,13 @@ enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *pack
 		q = &r->sequences[*known];
 	}
 	b.track = b.track ? b.track : q->track;
-	if (!q->has_state || !b.track || (b.type != TYPE_BEGIN && b.type != TYPE_END))
+	if (!q->has_state || !b.track || !b.type || b.type > TYPE_INSTANT)
 		return pftrace_take_any(r, packet, err);
 	TRY(pftrace_track_find(r, b.track, &t, err));
 	if (!t->is_derived || !r->is_own) {
 		if (b.type == TYPE_END && (b.annotation_count || r->ref_count))
 			return pftrace_take_any(r, packet, err);
-		if (b.type == TYPE_BEGIN) {
+		if (b.type != TYPE_END) {
 			pftrace_texts(b.category_text, b.name_text, b.annotations,
 				      &b.annotation_count);
 			TRY(find_like(r, &b, q, t, &e, words, &like, err));
@@ -510,5 +512,6 @@ enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *pack
 		return pftrace_end(r, q, t, at_ns, err);
 	if (r->ref_count)
 		TRY(pftrace_flows(r, &e, 0, at_ns, err));
-	return pftrace_begin(r, t, &e, 0, like, at_ns, err);
+	return like->is_instant ? pftrace_put(r, &e, at_ns, at_ns, err)
+				: pftrace_begin(r, t, &e, 0, like, at_ns, err);
 }

@@ -25,10 +25,10 @@ enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packe
 /* The same, at once if it is a begin or an end like one before. */
 enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *packet,
 			      struct error *err);
-/* Keeps a begin at r->annotations that became *e, but for its arrows and times. */
+/* Keeps a begin or instant at r->annotations that became *e, but for its arrows and times. */
 void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q,
 		   const struct pftrace_track *track, uint64_t name, uint64_t category,
-		   const struct event *e);
+		   bool is_instant, const struct event *e);
 /* The parts of pftrace_take_event() that it goes on with: arrows at r->refs, begin, end. */
 enum status pftrace_flows(struct pftrace_reader *r, struct event *e, uint64_t gpu_correlation,
 			  int64_t at_ns, struct error *err);
