@@ -136,7 +136,9 @@ def check_page_and_diff(checks, name, scene, binary, path):
     checks.say(f" = window / {scene.steps}\n" in page, f"{name}: the page's steps", page[-2000:])
     run = subprocess.run([binary, "--diff", path, path, "-f", "json"], capture_output=True,
                          text=True, check=False)
-    parts = {row["class"]: row["a_ns"] for row in json.loads(run.stdout)["parts"]}
+    got = json.loads(run.stdout)
+    checks.same(f"{name}: complete steps of a side", got["a"]["steps"], scene.steps - 1)
+    parts = {row["class"]: row["a_ns"] for row in got["parts"]}
     beside = parts.get("outside_steps", 0)
     after = 9000000 / scene.steps if scene.rule == "long_tail" else 0
     checks.say(abs(beside + after) < 10, f"{name}: a diff's parts are a step", str(parts))

@@ -92,7 +92,8 @@ static enum status side_take(struct diff_side *s, struct tables *all, struct err
 	s->inputs = table_count(inputs);
 	s->ranks = table_count(tables_find(all, "ranks"));
 	s->gpus = table_count(tables_find(all, "gpus"));
-	s->steps = tables_sum(all, "ranks", "window_steps");
+	s->steps = tables_sum(all, "ranks", "complete_steps");
+	s->window_steps = tables_sum(all, "ranks", "window_steps");
 	s->mean_ns = s->series.count ? (int64_t)llround(s->series.mean) : 0;
 	uint64_t summed = tables_sum(all, "steps_summed", "counted");
 	if (summed) { /* the mean is of all steps, its error that of those which have rows */
@@ -110,7 +111,7 @@ static enum status side_take(struct diff_side *s, struct tables *all, struct err
 
 int64_t diff_mean(const struct diff_side *s, uint64_t ns)
 {
-	uint64_t steps = s->steps ? s->steps : s->ranks ? s->ranks : 1;
+	uint64_t steps = s->window_steps ? s->window_steps : s->ranks ? s->ranks : 1;
 	__extension__ unsigned __int128 whole = (unsigned __int128)ns * s->ranks;
 	__extension__ unsigned __int128 of = (unsigned __int128)steps * s->gpus;
 

@@ -23,9 +23,10 @@ struct diff_wall {                   /* of a step: the mean over the ranks that 
 struct diff_side {
 	const char *path; /* as given; borrowed */
 	uint64_t inputs, ranks, gpus;
-	uint64_t steps;    /* complete ones of all ranks */
-	int64_t mean_ns;   /* wall of a step, rounded */
-	int64_t window_ns; /* per step and GPU: the parts without what closes */
+	uint64_t steps,
+		window_steps; /* of all ranks: complete ones, and what parts are divided by */
+	int64_t mean_ns;      /* wall of a step, rounded */
+	int64_t window_ns;    /* per step and GPU: the parts without what closes */
 	double deviation_ns, correlation, effective_steps;
 	bool sampled, damaged;
 	struct diff_series series; /* a value a step of the job */
