@@ -42,6 +42,13 @@ function wrong(frame, width) {
 				if (a !== b && a.left <= b.left && a.right > b.left + 1)
 					found.push("labels overprint: " + l.textContent);
 	}
+	// a name above a strip is whole where the next one leaves it place
+	for (const l of d.querySelectorAll(".strips .labels"))
+		[...l.children].forEach((s, i) => {
+			const name = s.firstElementChild, end = (l.children[i + 1] ? l.children[i + 1].getBoundingClientRect().left : l.getBoundingClientRect().right);
+			if ((!name.clientWidth || name.scrollWidth > name.clientWidth + 1) && s.getBoundingClientRect().right < end - 1)
+				found.push("cut though there is place: " + name.textContent);
+		});
 	// names that end at their frame say so; texts of a picture stand apart and inside of it
 	for (const e of d.querySelectorAll("main *"))
 		if (e.textContent && e.scrollWidth > e.clientWidth + 1 && !e.closest("svg,caption")) {

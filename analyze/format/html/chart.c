@@ -25,7 +25,7 @@ static size_t run_length(const char *bins, size_t i)
 {
 	size_t end = i;
 
-	while (bins[end] == bins[i])
+	while (bins[end] && bins[end] == bins[i])
 		end++;
 	return end - i;
 }
@@ -107,29 +107,48 @@ static void draw_shares(struct buf *out, const char *bins, size_t class, const c
 	html_raw(out, some ? "\"/>" : "");
 }
 
-/* Names of phases above the first row, each at the begin of its longest run. */
+/* Whether no earlier run of this letter is as long, and no later one longer. */
+static bool is_longest(const char *bins, size_t at, size_t longest)
+{
+	for (size_t i = 0, len; bins[i]; i += len) {
+		len = run_length(bins, i);
+		if (bins[i] == bins[at] && (len > longest || (len == longest && i < at)))
+			return false;
+	}
+	return true;
+}
+
+/* Names of phases above the first row, each at the begin of its longest run and with the place up
+ * to the next name, as the row may be short. */
 static void draw_names(struct buf *out, const char *bins, double width)
 {
-	bool some = false;
+	double scale = width / SPARKLINE_BINS;
+	const struct phase_letter *last = NULL;
+	size_t begin = 0;
 
-	for (const struct phase_letter *p = phase_letters; p->name; p++) {
-		size_t at = 0, longest = 0;
+	for (size_t i = 0, len = 0;; i += len) {
+		const struct phase_letter *p = phase_letters;
 
-		for (size_t i = 0, len; bins[i]; i += len) {
-			len = run_length(bins, i);
-			if (bins[i] != p->letter || len <= longest)
-				continue;
-			longest = len;
-			at = i;
-		}
-		if (longest < SPARKLINE_BINS / 20)
+		len = run_length(bins, i);
+		while (p->name && p->letter != bins[i])
+			p++;
+		if (bins[i] && (!p->name || len < SPARKLINE_BINS / 20 || !is_longest(bins, i, len)))
 			continue;
-		html_rawf(out, "%s<span style=\"left:%.2f%%;width:%.2f%%\"><span>%s</span></span>",
-			  some ? "" : "<div class=\"labels\">", (double)at / SPARKLINE_BINS * width,
-			  (double)longest / SPARKLINE_BINS * width, p->name);
-		some = true;
+		if (last)
+			html_rawf(out,
+				  "<span style=\"left:%.2f%%;width:%.2f%%\"><span>%s</span></span>",
+				  (double)begin * scale,
+				  bins[i] ? (double)(i - begin) * scale
+					  : 100 - (double)begin * scale,
+				  last->name);
+		else if (bins[i])
+			html_raw(out, "<div class=\"labels\">");
+		if (!bins[i])
+			break;
+		last = p;
+		begin = i;
 	}
-	html_raw(out, some ? "</div><div></div>\n" : "");
+	html_raw(out, last ? "</div><div></div>\n" : "");
 }
 
 /* 1, 2 or 5 times a power of ten: at most five of them in `whole`. */
