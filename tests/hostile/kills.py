@@ -168,18 +168,21 @@ def kill_before_it_knows(bin_folder):
 
 
 def kill_all_of_a_young_log(bin_folder):
-    """Where rows are many they do not wait a second for their block, in which 8,000 and more are made."""
-    firsts = []
-    for _ in range(3):  # a busy machine lets the writer wait
+    """Where rows are many they do not wait a second for their block. One quick try of ten shows it: a busy machine
+    lets the writer wait, but no machine stores rows early that wait for a second."""
+    waited = []
+    while len(waited) < 10 and min(waited, default=1) > 0.7:
         r = Recorded(bin_folder, 20)
         victims = [r.program, r.recorder] + r.children(r.recorder)
+        began = time.monotonic()  # the program has just made its first
         wait_until(lambda: sum(r.in_logs()))
-        firsts.append(r.made())
+        waited.append(time.monotonic() - began)
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
         _, _, made, got, lost = r.end()
-    return judge("all killed without a ring file", [("made %s before the first is stored" % firsts, min(firsts) < 2000),
-                                                    ("made %d, in the log %d" % (made, got), 0 < got <= made + UNDER_WAY)])
+    return judge("all killed without a ring file", [
+        ("the first row is stored after %s s" % ["%.2f" % s for s in waited], min(waited) < 0.7),
+        ("made %d, in the log %d" % (made, got), 0 < got <= made + UNDER_WAY)])
 
 
 def kill_while_the_writer_rests(bin_folder):
