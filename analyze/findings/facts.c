@@ -532,6 +532,14 @@ bool facts_gpu_is(const struct facts *f, const char *const *words)
 	return false;
 }
 
+const struct peaks *facts_peaks(const struct facts *f)
+{
+	struct rows r = rows_of(f, "gpus");
+	const char *name = r.count ? cell(&r, 0, "name").text : NULL;
+
+	return name ? peaks_find(NULL, &(struct peaks_device){ .name = name }) : NULL;
+}
+
 bool owner_has(const struct facts_owner *o, const char *const *words)
 {
 	for (; *words; words++)

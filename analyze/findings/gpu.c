@@ -179,44 +179,23 @@ static bool memset_fill(const struct facts *f, struct finding *out)
 
 /* ---- kernels ---------------------------------------------------------------------------- */
 
-/*
- * What the vendors' data sheets give as peaks, in TFLOPS: multiplications of 16 bits by tensor or
- * matrix cores without sparsity, and plain FP32.  Of a family the largest member; their quotient
- * is the most that other arithmetic saves.  The first that the GPU's name contains.
- */
-static const struct {
-	const char *name;
-	float half, single;
-} peaks[] = {
-	{ "A100", 312, 19.5f },      { "A800", 312, 19.5f },
-	{ "A30", 165, 10.3f },       { "GH200", 989, 67 },
-	{ "H100", 989, 67 },         { "H200", 989, 67 },
-	{ "H800", 989, 67 },         { "B100", 1750, 60 },
-	{ "B200", 2250, 75 },        { "B300", 2250, 75 },
-	{ "V100", 125, 15.7f },      { "T4", 65, 8.1f },
-	{ "RTX 20", 107.6f, 13.4f }, { "TITAN RTX", 130.5f, 16.3f },
-	{ "A10", 125, 31.2f },       { "A40", 149.7f, 37.4f },
-	{ "L40", 362, 91.6f },       { "L4", 121, 30.3f },
-	{ "RTX 30", 142, 35.6f },    { "RTX 40", 330, 82.6f },
-	{ "RTX A", 154.8f, 38.7f },  { "MI300", 1307, 163.4f },
-	{ "MI250", 383, 47.9f },     { "MI210", 181, 22.6f },
-};
-/* Before Ampere tensor cores multiply only 16 bits and less. */
-static bool is_without_tf32(const struct facts *f)
-{
-	static const char *const names[] = { "V100", "T4", "RTX 20", "TITAN RTX", NULL };
-
-	return facts_gpu_is(f, names) || facts_has(f, TRAIT_VOLTA);
-}
-
 static const char *const without_tensor_cores[] = { "P100", "P40", "GTX", "Radeon", NULL };
 
-/* 0: not known. */
-static unsigned tensor_rate(const struct facts *f)
+/* Before Ampere tensor cores multiply only 16 bits and less, and so do some of AMD's. */
+static bool is_without_tf32(const struct facts *f)
 {
-	for (size_t i = 0; i < sizeof(peaks) / sizeof(peaks[0]); i++)
-		if (facts_gpu_is(f, (const char *const[]){ peaks[i].name, NULL }))
-			return (unsigned)(peaks[i].half / peaks[i].single + 0.5f);
+	const struct peaks *p = facts_peaks(f);
+
+	return p ? p->matrix[NUMBER_TF32] <= 0 : facts_has(f, TRAIT_VOLTA);
+}
+
+/* How many times as fast matrix cores multiply 16 bits as plain arithmetic FP32; 0: not known. */
+static double tensor_rate(const struct facts *f)
+{
+	const struct peaks *p = facts_peaks(f);
+
+	if (p)
+		return (double)p->matrix[NUMBER_FP16] / (double)p->fp32;
 	return facts_has(f, TRAIT_VOLTA) ? 8 : 0;
 }
 
@@ -224,16 +203,16 @@ static unsigned tensor_rate(const struct facts *f)
 static bool tell_fp32(const struct facts *f, enum work work, const char *one, struct finding *out)
 {
 	struct amount some = facts_work(f, work, NULL);
-	unsigned rate = tensor_rate(f);
+	double rate = tensor_rate(f);
 	char a[SPAN_TEXT], n[MANY_TEXT], basis[128];
 
 	if (facts_gpu_is(f, without_tensor_cores))
 		return false;
-	if (rate)
+	if (rate > 0)
 		snprintf(basis, sizeof(basis),
-			 "they are up to %u times as fast on this GPU, so at most %u/%u of the "
+			 "they are up to %.3g times as fast on this GPU, so at most %.0f %% of the "
 			 "time can be saved",
-			 rate, rate - 1, rate);
+			 rate, 100 * (1 - 1 / rate));
 	else
 		snprintf(basis, sizeof(basis),
 			 "their speed on this GPU is unknown, so at most all of the time can be "
@@ -243,7 +222,7 @@ static bool tell_fp32(const struct facts *f, enum work work, const char *one, st
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step in FP32, %s in total: tensor cores are not used; %s.", n, a, basis);
 	rule_brief(out, "%s in FP32, %s", n, a);
-	return rule_saves(out, rate ? some.ns * (rate - 1) / rate : some.ns);
+	return rule_saves(out, rate > 0 ? some.ns * (1 - 1 / rate) : some.ns);
 }
 
 static bool fp32_gemm(const struct facts *f, struct finding *out)
@@ -264,14 +243,13 @@ static bool fp32_conv(const struct facts *f, struct finding *out)
 /* FP8 has twice the rate of 16 bits, these twice that of TF32, by what the GPUs' vendors state. */
 static bool fp8(const struct facts *f, struct finding *out)
 {
-	static const char *const has_fp8[] = { "H100", "H200",  "B100", "B200",
-					       "B300", "MI300", "L40",  NULL };
+	const struct peaks *p = facts_peaks(f);
 	struct amount half = facts_work(f, WORK_GEMM, NULL);
 	struct amount tf32 = facts_work(f, WORK_GEMM_TF32, NULL);
 	double ns = half.ns + tf32.ns;
 	char a[SPAN_TEXT], b[SPAN_TEXT], n[MANY_TEXT], more[80] = "";
 
-	if (!facts_gpu_is(f, has_fp8) || ns < 0.2 * f->window_ns)
+	if (!p || p->matrix[NUMBER_FP8] <= 0 || ns < 0.2 * f->window_ns)
 		return false;
 	if (tf32.ns >= 500)
 		snprintf(more, sizeof(more), " (3/4 of the %s in TF32 kernels)",

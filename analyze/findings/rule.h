@@ -14,6 +14,7 @@
 
 #include "analyze/engine/number.h"
 #include "analyze/engine/report.h"
+#include "analyze/model/peaks.h"
 #include "convert/name/name.h"
 
 #define OPERATORS_PREFIX "operators." /* of a job without a GPU, before their category */
@@ -158,6 +159,8 @@ enum recorder facts_recorder(const struct facts *f);
 double facts_wall(const struct facts *f, const char *phase);
 /* Whether the first GPU's name contains one of `words`, which end with NULL. */
 bool facts_gpu_is(const struct facts *f, const char *const *words);
+/* Its peak rates; NULL: no data sheet is known for its name. */
+const struct peaks *facts_peaks(const struct facts *f);
 
 /* The rank on which kernels that all ranks call equally often take longest (DEFINITIONS.md 7). */
 struct spread {

@@ -26,7 +26,6 @@ static const struct {
 	{ "T4", 40, 32, 7, 5, { "T4", "T4 data sheet", MATRIX(0, 0, 0, 65, 0, 0, 0, 130), 0.25f, 8.1f, 320, 0, 32, 1, 1590 } },
 	{ "TITAN RTX", 0, 0, 0, 0, { "TITAN RTX", "Turing white paper", MATRIX(0, 0, 0, 130.5f, 0, 0, 0, 261), 0.51f, 16.3f, 672, 0, 32, 1, 1770 } },
 	{ "RTX 2080 Ti", 68, 32, 7, 5, { "RTX 2080 Ti", "Turing white paper", MATRIX(0, 0, 0, 53.8f, 0, 0, 0, 215), 0.42f, 13.4f, 616, 100, 32, 1, 1545 } },
-	{ "RTX 20", 0, 0, 0, 0, { "RTX 20 series", "Turing white paper", MATRIX(0, 0, 0, 107.6f, 0, 0, 0, 0), 0, 13.4f, 0, 0, 32, 1, 0 } },
 	{ "A100 PCIE 40", 0, 0, 0, 0, { "A100 PCIe 40GB", "A100 data sheet", MATRIX(19.5f, 0, 156, 312, 312, 0, 0, 624), 9.7f, 19.5f, 1555, 600, 64, 2, 1410 } },
 	{ "A100 PCIE", 0, 0, 0, 0, { "A100 PCIe 80GB", "A100 data sheet", MATRIX(19.5f, 0, 156, 312, 312, 0, 0, 624), 9.7f, 19.5f, 1935, 600, 64, 2, 1410 } },
 	{ "A100 80", 0, 0, 0, 0, { "A100 SXM 80GB", "A100 data sheet", MATRIX(19.5f, 0, 156, 312, 312, 0, 0, 624), 9.7f, 19.5f, 2039, 600, 64, 2, 1410 } },
@@ -42,9 +41,11 @@ static const struct {
 	{ "RTX 4090", 128, 32, 8, 9, { "RTX 4090", "Ada white paper", MATRIX(0, 0, 82.6f, 165, 165, 330, 0, 661), 1.3f, 82.6f, 1008, 0, 64, 2, 2520 } },
 	{ "RTX 5090", 170, 32, 12, 0, { "RTX 5090", "RTX Blackwell white paper", MATRIX(0, 0, 105, 209.5f, 209.5f, 419, 1676, 838), 1.6f, 104.8f, 1792, 0, 128, 2, 2407 } },
 	{ "RTX 3090", 82, 32, 8, 6, { "RTX 3090", "Ampere GA102 white paper", MATRIX(0, 0, 35.6f, 71, 71, 0, 0, 284), 0.56f, 35.6f, 936, 112, 64, 2, 1695 } },
-	{ "RTX 30", 0, 0, 0, 0, { "RTX 30 series", "Ampere GA102 white paper", MATRIX(0, 0, 35.6f, 142, 142, 0, 0, 0), 0, 35.6f, 0, 0, 64, 2, 0 } },
-	{ "RTX 40", 0, 0, 0, 0, { "RTX 40 series", "Ada white paper", MATRIX(0, 0, 82.6f, 330, 330, 660, 0, 0), 0, 82.6f, 0, 0, 64, 2, 0 } },
-	{ "RTX A", 84, 0, 0, 0, { "RTX A6000", "RTX A6000 data sheet", MATRIX(0, 0, 77.4f, 154.8f, 154.8f, 0, 0, 310), 0.6f, 38.7f, 768, 112, 64, 2, 1800 } },
+	{ "RTX 3080", 68, 32, 8, 6, { "RTX 3080", "Ampere GA102 white paper", MATRIX(0, 0, 29.8f, 59.5f, 59.5f, 0, 0, 238), 0.47f, 29.8f, 760, 0, 64, 2, 1710 } },
+	{ "RTX 3070", 46, 32, 8, 6, { "RTX 3070", "Ampere GA102 white paper", MATRIX(0, 0, 20.3f, 40.6f, 40.6f, 0, 0, 163), 0.32f, 20.3f, 448, 0, 64, 2, 1725 } },
+	{ "RTX 4080", 76, 32, 8, 9, { "RTX 4080", "Ada white paper", MATRIX(0, 0, 48.7f, 97.5f, 97.5f, 195, 0, 390), 0.76f, 48.7f, 717, 0, 64, 2, 2505 } },
+	{ "RTX 6000 Ada", 0, 0, 0, 0, { "RTX 6000 Ada", "RTX 6000 Ada data sheet", MATRIX(0, 0, 182, 364, 364, 728, 0, 728), 1.4f, 91.1f, 960, 0, 64, 2, 2505 } },
+	{ "RTX A6000", 84, 32, 8, 6, { "RTX A6000", "RTX A6000 data sheet", MATRIX(0, 0, 77.4f, 154.8f, 154.8f, 0, 0, 310), 0.6f, 38.7f, 768, 112, 64, 2, 1800 } },
 	{ "H100 PCIe", 114, 32, 9, 0, { "H100 PCIe", "H100 data sheet", MATRIX(51, 0, 378, 756, 756, 1513, 0, 1513), 25.6f, 51.2f, 2039, 600, 128, 2, 1620 } },
 	{ "H100 NVL", 0, 0, 0, 0, { "H100 NVL", "H100 NVL product brief", MATRIX(60, 0, 418, 835, 835, 1671, 0, 1671), 30, 60, 3938, 600, 128, 2, 1785 } },
 	{ "GH200", 0, 0, 0, 0, { "GH200", "GH200 data sheet", MATRIX(67, 0, 494, 989, 989, 1979, 0, 1979), 34, 67, 4000, 900, 128, 2, 1830 } },
@@ -97,6 +98,17 @@ static bool name_has(const char *name, const char *pattern)
 	return true;
 }
 
+/* Whether the name is of a card with other rates than the one of the pattern. */
+static bool is_variant(const char *name, const char *pattern)
+{
+	static const char *const words[] = { " Ti", " SUPER", " Laptop", " Max-Q" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strstr(name, words[i]) && !strstr(pattern, words[i]))
+			return true;
+	return false;
+}
+
 struct file_row {
 	char name[PEAKS_NAME];
 	struct peaks peaks;
@@ -109,7 +121,7 @@ struct peaks_file {
 static const struct peaks *sheet_find(const struct peaks_device *d)
 {
 	for (size_t r = 0; r < ROWS; r++)
-		if (name_has(d->name, rows[r].pattern)) {
+		if (name_has(d->name, rows[r].pattern) && !is_variant(d->name, rows[r].pattern)) {
 			bool is_80 =
 				d->memory > 60000000000u && strcmp(rows[r].pattern, "A100") == 0;
 

@@ -53,7 +53,7 @@ enum status preload_set(const struct config *c, const char *library, struct prel
  *	sent to us alone            is passed on to the command
  *
  * The siginfo of a signal does not say which of both it was.  So a second child, the canary, lies
- *in the group with every signal blocked, and is asked whether the signal has reached it as well.
+ * in the group with every signal blocked, and is asked whether the signal has reached it as well.
  *
  * What cannot be equal: SIGSTOP to us alone, and the sender (si_pid) of a signal that is passed on.
  */

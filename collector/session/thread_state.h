@@ -6,8 +6,8 @@
  *	writer thread         takes the ring; reads what is open at the end of a window
  *
  * The state lies in the arena, except `struct thread_own`.  That is private memory, which the
- *kernel wipes in children.  So a child for which pthread_atfork() handlers did not run agrees with
- *no value of session_word, has no room, and never puts a record into its parent's ring.
+ * kernel wipes in children.  So a child for which pthread_atfork() handlers did not run agrees with
+ * no value of session_word, has no room, and never puts a record into its parent's ring.
  *
  * A range is one record, put when it ends; until then it is an entry of the stack.  A thread state
  * agrees with one value of session_word (session.h).  While that value holds, only the owner

@@ -12,8 +12,8 @@
  * An event as bytes, while it waits in a spool:
  *
  *	size of all | kind, subkind, phase, flags | track | name | argument schema | how many
- *argument values, and which of the next are there: 4 bytes each correlation, value: 8 bytes each |
- *step, path: 4 bytes each | argument values: varints
+ * argument values, and which of the next are there: 4 bytes each correlation, value: 8 bytes each |
+ * step, path: 4 bytes each | argument values: varints
  *
  * Its times are not in the row: in memory they are in the event's key, and in a sorted run 16 bytes
  * before the row.  Only the process that wrote a row reads it.

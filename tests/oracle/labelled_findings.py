@@ -497,14 +497,14 @@ def scenes():
                            advice="set_float32_matmul_precision", evidence="2 matrix kernels"),
         "fp32_gemm of an A100": Scene("fp32_gemm", hole * 15 / 16, computes(SGEMM),
                                       gpu="NVIDIA A100-SXM4-80GB", advice="bfloat16",
-                                      evidence="up to 16 times as fast on this GPU, so at most 15/16 of"),
-        "fp32_gemm of an A10": Scene("fp32_gemm", hole * 3 / 4, computes(SGEMM), gpu="NVIDIA A10G",
-                                     advice="bfloat16", evidence="at most 3/4 of"),
-        "fp32_gemm of a V100": Scene("fp32_gemm", hole * 7 / 8, computes("volta_sgemm_128x64_nn"),
+                                      evidence="up to 16 times as fast on this GPU, so at most 94 % of"),
+        "fp32_gemm of an A10G": Scene("fp32_gemm", hole * (1 - 31.2 / 70), computes(SGEMM), gpu="NVIDIA A10G",
+                                      advice="bfloat16", evidence="at most 55 % of"),
+        "fp32_gemm of a V100": Scene("fp32_gemm", hole * (1 - 15.7 / 125), computes("volta_sgemm_128x64_nn"),
                                      gpu="Tesla V100-SXM2-16GB", advice="no TF32"),
         "fp32_gemm of a GPU without a name": Scene(
             "fp32_gemm", hole * 7 / 8, computes("volta_sgemm_128x64_nn"), gpu="",
-            advice="no TF32", evidence="at most 7/8 of"),
+            advice="no TF32", evidence="at most 88 % of"),
         "fp32_conv": Scene("fp32_conv", hole, computes(
             "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int)",
             "turing_scudnn_128x128_stridedB_splitK_small_nn_v1"), advice="cudnn.benchmark=True"),
@@ -514,6 +514,9 @@ def scenes():
         "fp8 of TF32": Scene("fp8", hole * 3 / 4, computes(
             "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_cublas"),
             gpu="NVIDIA H200", advice="FP8", evidence="3/4 of the 4.0 ms in TF32"),
+        "fp8 of an L4": Scene("fp8", hole / 2, computes(
+            "sm89_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_cublas"),
+            gpu="NVIDIA L4", advice="FP8"),
         "unfused_attention": Scene("unfused_attention", hole, attention,
                                    evidence="1 product (2.0 ms)",
                                    advice="scaled_dot_product_attention"),

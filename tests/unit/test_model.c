@@ -434,6 +434,13 @@ void test_model_peaks(void)
 	CHECK_STR(sheet("NVIDIA A10", 0)->name, "A10");
 	CHECK_STR(sheet("NVIDIA A10G", 0)->name, "A10G");
 	CHECK_STR(sheet("NVIDIA L40S", 0)->name, "L40S");
+	CHECK_STR(sheet("NVIDIA GeForce RTX 3080", 0)->name, "RTX 3080");
+	CHECK_STR(sheet("NVIDIA GeForce RTX 2080 Ti", 0)->name, "RTX 2080 Ti");
+	CHECK(!sheet("NVIDIA GeForce RTX 3080 Ti", 0));
+	CHECK(!sheet("NVIDIA GeForce RTX 4090 Laptop GPU", 0));
+	CHECK_STR(sheet("NVIDIA RTX 6000 Ada Generation", 0)->name, "RTX 6000 Ada");
+	CHECK_STR(sheet("NVIDIA RTX A6000", 0)->name, "RTX A6000");
+	CHECK(!sheet("NVIDIA RTX 4000 Ada Generation", 0));
 	CHECK_STR(sheet("NVIDIA L4", 0)->name, "L4");
 	CHECK_STR(sheet("Tesla V100-SXM2-16GB", 0)->name, "V100 SXM2");
 	CHECK_STR(sheet("Tesla T4", 0)->name, "T4");

@@ -10,7 +10,7 @@
  * Two threads may call: the writer, and the program's own in cuInit(), where an open window must
  * begin before the first work.  A thread takes the turn before it calls CUPTI, and only the last
  * stop waits for it.  No lock is held over a call of CUPTI.  `report` collects what users should
- *know; probe.c puts it into the log.
+ * know; probe.c puts it into the log.
  */
 #pragma once
 
