@@ -500,6 +500,39 @@ static void put_slice(struct buf *b, uint32_t *state, unsigned at)
 }
 
 /* By templates and without them: the same events, arguments and losses. */
+/* Samples of an incremental counter add up for each sequence since its state was cleared; the SDK
+ * leaves counters of a known type without a name; a counter of a GPU is described without a time. */
+void test_perfetto_source_counters(void)
+{
+	static const char text[] = "10:1 13:1 60{1:7 2'added' 8{5:1}}\n"
+				   "10:2 13:1 60{1:8 8{1:2}}\n"
+				   "8:100 10:1 13:2 11{9:4 11:7 30:100}\n"
+				   "8:150 10:2 13:2 11{9:4 11:7 30:50}\n"
+				   "8:200 10:1 13:2 11{9:4 11:7 30:10}\n"
+				   "10:1 13:1\n"
+				   "8:250 10:1 13:2 11{9:4 11:7 30:1}\n"
+				   "8:300 10:2 13:2 11{9:4 11:7 30:5}\n"
+				   "8:350 10:2 13:2 11{9:4 11:8 30:9}\n"
+				   "10:3 52{3:0 1{1{1:4 2'clock'}}}\n"
+				   "8:400 10:3 52{2{1:4 2:1500}}\n";
+	static const struct {
+		const char *name;
+		double value;
+	} want[] = { { "added", 100 }, { "added", 50 }, { "added", 110 },
+		     { "added", 1 },   { "added", 55 }, { "thread_instruction_count", 9 },
+		     { "clock", 1500 } };
+	struct made m;
+
+	open_text(&m, text);
+	if (CHECK_OK(m.status, &m.err) && CHECK_U64(m.count, 7))
+		for (size_t i = 0; i < m.count; i++) {
+			CHECK_STR(trace_text(m.trace, m.all[i].name, NULL), want[i].name);
+			CHECK(m.all[i].value == want[i].value);
+		}
+	CHECK_U64(trace_lost(m.trace, 0, LOSS_NO_TIME), 0);
+	close_made(&m);
+}
+
 void test_perfetto_source_twice(void)
 {
 	for (uint32_t seed = 1; seed <= 12; seed++) {
@@ -637,6 +670,7 @@ void test_perfetto_source_bid(void)
 		{ "8:5 10:1", 90 },
 		{ "50'packed'", 90 },
 		{ "60{1:1}", 90 },
+		{ "1{1:0 2{1:100}}", 90 }, /* the kernel's events */
 		{ "1:7 2'/device:GPU:0' 3{1:1}", 0 }, /* an XPlane */
 		{ "2'/host:CPU' 3{1:1}", 0 },
 		{ "8'text' 10:1", 0 },

@@ -433,8 +433,24 @@ enum status pftrace_end(struct pftrace_reader *r, struct pftrace_sequence *q,
 
 /* ---- counters ---- */
 
-static enum status put_sample_of(struct pftrace_reader *r, struct pftrace_track *t, double value,
-				 int64_t at_ns, struct error *err)
+/* What a sequence's samples of an incremental counter come to with this one. */
+static enum status sum_sample(const struct pftrace_reader *r, struct pftrace_sequence *q,
+			      const struct pftrace_track *t, double *value, struct error *err)
+{
+	uint64_t *bits = map_put(&q->sums, (uint64_t)(t - r->tracks), NULL);
+	double sum;
+
+	if (!bits)
+		return fail_memory(err);
+	memcpy(&sum, bits, sizeof(sum));
+	*value += sum;
+	memcpy(bits, value, sizeof(*value));
+	return ST_OK;
+}
+
+static enum status put_sample_of(struct pftrace_reader *r, struct pftrace_sequence *q,
+				 struct pftrace_track *t, double value, int64_t at_ns,
+				 struct error *err)
 {
 	struct event e = { .kind = KIND_COUNTER, .value = value };
 
@@ -443,14 +459,14 @@ static enum status put_sample_of(struct pftrace_reader *r, struct pftrace_track 
 	if (t->multiplier)
 		e.value *= (double)t->multiplier;
 	if (t->is_incremental)
-		e.value = t->value += e.value;
+		TRY(sum_sample(r, q, t, &e.value, err));
 	e.name = t->name;
 	TRY(pftrace_place(r, t, &e, NULL, err));
 	return pftrace_put(r, &e, at_ns, at_ns, err);
 }
 
 /* Values of counters that stand beside an event: the first belongs to the first track ... */
-static enum status take_samples(struct pftrace_reader *r, const struct pftrace_sequence *q,
+static enum status take_samples(struct pftrace_reader *r, struct pftrace_sequence *q,
 				int64_t at_ns, struct error *err)
 {
 	unsigned count = r->ref_count, next[2] = { 0, 0 };
@@ -473,7 +489,7 @@ static enum status take_samples(struct pftrace_reader *r, const struct pftrace_s
 		if (*at == r->ref_count)
 			break;
 		TRY(pftrace_track_find(r, r->refs[(*at)++].id, &t, err));
-		TRY(put_sample_of(r, t, x->value, at_ns, err));
+		TRY(put_sample_of(r, q, t, x->value, at_ns, err));
 	}
 	return ST_OK;
 }
@@ -504,7 +520,7 @@ enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence
 	if (t->is_derived && r->is_own)
 		return ST_OK;
 	if (d.type == TYPE_COUNTER)
-		return put_sample_of(r, t, d.value, d.begin_ns, err);
+		return put_sample_of(r, q, t, d.value, d.begin_ns, err);
 	if (d.type == TYPE_END)
 		return take_end(r, q, t, &d, err);
 	if (d.type != TYPE_BEGIN && d.type != TYPE_INSTANT && d.type != TYPE_COMPLETE) {

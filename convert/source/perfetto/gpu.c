@@ -288,17 +288,22 @@ enum status pftrace_take_counter(struct pftrace_reader *r, struct pftrace_sequen
 	uint64_t iid = 0, gpu = 0;
 	struct bytes b = PFTRACE_MESSAGE(p, GPU_COUNTER);
 	struct pb_field f, m;
+	bool has_samples = false;
 	int64_t at_ns;
 
-	if (!pftrace_time(r, q, p, &at_ns))
-		return pftrace_lose(r, LOSS_NO_TIME);
 	while (pb_next_padded(&b, &f)) {
 		iid = f.number == 4 ? f.u64 : iid;
 		gpu = f.number == 3 ? f.u64 : gpu;
+		has_samples |= f.number == 2;
 	}
 	for (b = PFTRACE_MESSAGE(p, GPU_COUNTER); pb_next_padded(&b, &f);)
 		if (f.number == 1 && f.wire == PB_BYTES)
 			TRY(pftrace_describe_counters(r, q, 0, f.bytes, gpu, err));
+	/* a packet that only describes needs no time */
+	if (!has_samples)
+		return ST_OK;
+	if (!pftrace_time(r, q, p, &at_ns))
+		return pftrace_lose(r, LOSS_NO_TIME);
 	for (b = PFTRACE_MESSAGE(p, GPU_COUNTER); pb_next_padded(&b, &f);) {
 		struct event e = { .kind = KIND_COUNTER };
 		struct pftrace_track *t;

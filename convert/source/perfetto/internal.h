@@ -55,7 +55,9 @@ struct pftrace_ref {
 struct pftrace_sequence {
 	uint64_t id;
 	struct map names[PFTRACE_SPACES];
-	struct pftrace_clock *clocks;                          /* PFTRACE_LOCAL_CLOCKS, or NULL */
+	struct map sums;              /* of incremental counters since the state was cleared: a
+				       * double's bits by the track's place */
+	struct pftrace_clock *clocks; /* PFTRACE_LOCAL_CLOCKS, or NULL */
 	uint64_t track;                                        /* of events that name none */
 	struct pftrace_ref counters[PFTRACE_DEFAULT_COUNTERS]; /* of values that name no track */
 	unsigned counter_count;
@@ -75,7 +77,6 @@ struct pftrace_track {
 	uint8_t unit;       /* enum unit */
 	uint32_t gpu;       /* 1 + the number of the GPU whose counter it is */
 	int64_t multiplier; /* of a counter; 0: 1 */
-	double value;       /* of an incremental one */
 	uint32_t process;   /* of the trace, 0: not resolved yet; then also: */
 	uint32_t row;       /* the place of the track whose thread or row this is part of */
 	uint32_t device, context;

@@ -107,8 +107,9 @@ static int pftrace_bid(const uint8_t *head, size_t len)
 		while (pb_next(&packet, &f)) {
 			if (!is_plausible(&f))
 				return 0;
-			is_packet |=
-				f.number == 8 || f.number == 10 || f.number == 50 || f.number == 60;
+			/* field 1, of the kernel's events, is a number in an XPlane */
+			is_packet |= f.number == 1 || f.number == 8 || f.number == 10 ||
+				     f.number == 50 || f.number == 60;
 		}
 		if (packet.is_truncated && size <= left)
 			return 0;
@@ -304,6 +305,7 @@ static enum status take_state(struct pftrace_reader *r, struct pftrace_sequence 
 			r->interned -= q->names[i].count;
 			map_clear(&q->names[i]);
 		}
+		map_clear(&q->sums);
 		q->track = q->counter_count = q->clock = 0;
 		q->generation++;
 		q->has_state = true;
@@ -442,6 +444,7 @@ static void release(struct pftrace_reader *r)
 	for (size_t i = 0; i < r->sequence_count; i++) {
 		for (unsigned k = 0; k < PFTRACE_SPACES; k++)
 			map_release(&r->sequences[i].names[k]);
+		map_release(&r->sequences[i].sums);
 		free(r->sequences[i].clocks);
 	}
 	free(r->sequences);

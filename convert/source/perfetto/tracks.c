@@ -153,13 +153,18 @@ static enum status describe_thread(struct pftrace_reader *r, struct pftrace_trac
 	return pftrace_process_find(r, t->machine, t->pid, &p, err);
 }
 
-static void describe_counter(struct pftrace_track *t, struct bytes b)
+static enum status describe_counter(struct pftrace_reader *r, struct pftrace_track *t,
+				    struct bytes b, struct error *err)
 {
+	static const char *const names[] = { NULL, "thread_time", "thread_instruction_count" };
 	static const uint8_t units[] = { UNIT_NONE, UNIT_NS, UNIT_COUNT, UNIT_BYTES };
 	struct pb_field f;
 
 	t->form = PFTRACE_COUNTER;
 	while (pb_next_padded(&b, &f)) {
+		/* the SDK gives counters of a known type no name */
+		if (f.number == 1 && f.u64 && f.u64 < sizeof(names) / sizeof(names[0]) && !t->name)
+			TRY(pftrace_text(r, bytes_init(names[f.u64], strlen(names[f.u64])), &t->name, err));
 		if (f.number == 3 && f.u64 < sizeof(units))
 			t->unit = units[f.u64];
 		else if (f.number == 4)
@@ -171,6 +176,7 @@ static void describe_counter(struct pftrace_track *t, struct bytes b)
 			    !memcmp(unit_name(i), f.bytes.at, bytes_left(&f.bytes)))
 				t->unit = (uint8_t)i;
 	}
+	return ST_OK;
 }
 
 enum status pftrace_track_add(struct pftrace_reader *r, uint64_t uuid, struct pftrace_track **out,
@@ -234,9 +240,7 @@ enum status pftrace_describe(struct pftrace_reader *r, uint32_t machine, struct 
 		TRY(describe_process(r, t, process, rank, err));
 	if (thread.at < thread.end)
 		TRY(describe_thread(r, t, thread, err));
-	if (has_counter)
-		describe_counter(t, counter);
-	return ST_OK;
+	return has_counter ? describe_counter(r, t, counter, err) : ST_OK;
 }
 
 enum status pftrace_describe_sequence(struct pftrace_reader *r, uint32_t machine, uint64_t sequence,

@@ -116,6 +116,17 @@ def make(seed, late):
     counter.counter.unit_name = "W"
     for i in range(30):
         pairs.event(BASE + 100 * i, TrackEvent.TYPE_COUNTER, 50).double_counter_value = rng.random() * 700
+    step = builder.add_packet().track_descriptor  # two writers, each with values that add up
+    step.uuid, step.name, step.counter.is_incremental = 51, "added", True
+    time = builder.add_packet().track_descriptor
+    time.uuid, time.parent_uuid, time.counter.type, time.counter.is_incremental = 52, 10, 1, True
+    others = Sequence(builder, 41, True, False)
+    for i in range(30):
+        if i == 20:
+            others.packet(BASE, clear=True)
+        for writer in (pairs, others):
+            writer.event(BASE + 100 * i, TrackEvent.TYPE_COUNTER, 51).counter_value = rng.randrange(100)
+        others.event(BASE + 100 * i, TrackEvent.TYPE_COUNTER, 52).counter_value = rng.randrange(100)
     return builder.serialize() + (described.serialize() if late else b"")
 
 
@@ -159,7 +170,7 @@ def main():
                 with open(path, "wb") as file:
                     file.write(content)
                 want, have = world.ask(path, QUERIES), ours(tool, path)
-                want["counters"] = [[name, n, round(total, 3)] for name, n, total in want["counters"]]
+                want["counters"] = [[name, n, round(float(total), 3)] for name, n, total in want["counters"]]
                 want["threads"] = sorted({str(tid) for _, tid in want["threads"]}, key=int)
                 for what in ("slices", "instants", "counters", "threads"):
                     count += 1
