@@ -501,7 +501,8 @@ static void put_slice(struct buf *b, uint32_t *state, unsigned at)
 
 /* By templates and without them: the same events, arguments and losses. */
 /* Samples of an incremental counter add up for each sequence since its state was cleared; the SDK
- * leaves counters of a known type without a name; a counter of a GPU is described without a time. */
+ * leaves counters of a known type without a name; a counter of a GPU is described without a time.
+ */
 void test_perfetto_source_counters(void)
 {
 	static const char text[] = "10:1 13:1 60{1:7 2'added' 8{5:1}}\n"
@@ -670,7 +671,7 @@ void test_perfetto_source_bid(void)
 		{ "8:5 10:1", 90 },
 		{ "50'packed'", 90 },
 		{ "60{1:1}", 90 },
-		{ "1{1:0 2{1:100}}", 90 }, /* the kernel's events */
+		{ "1{1:0 2{1:100}}", 90 },            /* the kernel's events */
 		{ "1:7 2'/device:GPU:0' 3{1:1}", 0 }, /* an XPlane */
 		{ "2'/host:CPU' 3{1:1}", 0 },
 		{ "8'text' 10:1", 0 },

@@ -466,8 +466,8 @@ static enum status put_sample_of(struct pftrace_reader *r, struct pftrace_sequen
 }
 
 /* Values of counters that stand beside an event: the first belongs to the first track ... */
-static enum status take_samples(struct pftrace_reader *r, struct pftrace_sequence *q,
-				int64_t at_ns, struct error *err)
+static enum status take_samples(struct pftrace_reader *r, struct pftrace_sequence *q, int64_t at_ns,
+				struct error *err)
 {
 	unsigned count = r->ref_count, next[2] = { 0, 0 };
 	struct pftrace_track *t;

@@ -58,7 +58,7 @@ struct pftrace_sequence {
 	struct map sums;              /* of incremental counters since the state was cleared: a
 				       * double's bits by the track's place */
 	struct pftrace_clock *clocks; /* PFTRACE_LOCAL_CLOCKS, or NULL */
-	uint64_t track;                                        /* of events that name none */
+	uint64_t track;               /* of events that name none */
 	struct pftrace_ref counters[PFTRACE_DEFAULT_COUNTERS]; /* of values that name no track */
 	unsigned counter_count;
 	uint32_t clock;      /* of packets that name none; 0: the trace's */

@@ -164,7 +164,8 @@ static enum status describe_counter(struct pftrace_reader *r, struct pftrace_tra
 	while (pb_next_padded(&b, &f)) {
 		/* the SDK gives counters of a known type no name */
 		if (f.number == 1 && f.u64 && f.u64 < sizeof(names) / sizeof(names[0]) && !t->name)
-			TRY(pftrace_text(r, bytes_init(names[f.u64], strlen(names[f.u64])), &t->name, err));
+			TRY(pftrace_text(r, bytes_init(names[f.u64], strlen(names[f.u64])),
+					 &t->name, err));
 		if (f.number == 3 && f.u64 < sizeof(units))
 			t->unit = units[f.u64];
 		else if (f.number == 4)
