@@ -159,8 +159,7 @@ enum recorder facts_recorder(const struct facts *f);
 double facts_wall(const struct facts *f, const char *phase);
 /* Whether the first GPU's name contains one of `words`, which end with NULL. */
 bool facts_gpu_is(const struct facts *f, const char *const *words);
-/* Its peak rates; NULL: no data sheet is known for its name. */
-const struct peaks *facts_peaks(const struct facts *f);
+const struct peaks *facts_peaks(const struct facts *f); /* its; NULL: not known by its name */
 
 /* The rank on which kernels that all ranks call equally often take longest (DEFINITIONS.md 7). */
 struct spread {
@@ -285,8 +284,7 @@ enum status together_put(const struct facts *f, const struct found *all, size_t 
 extern const struct table_type table_verdict, table_families;
 enum status verdict_put(struct facts *f, struct error *err);
 
-/* For look(): sets the saving; false: it is 0. */
-bool rule_saves(struct finding *out, double saving_ns);
+bool rule_saves(struct finding *out, double saving_ns); /* sets the saving; false: it is 0 */
 void rule_brief(struct finding *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* At most `most` (up to 120) bytes of a name, by whole characters; a mark says if it was longer. */

@@ -55,8 +55,7 @@ struct pftrace_ref {
 struct pftrace_sequence {
 	uint64_t id;
 	struct map names[PFTRACE_SPACES];
-	struct map sums;              /* of incremental counters since the state was cleared: a
-				       * double's bits by the track's place */
+	struct map sums;              /* of incremental counters: bits of a double by track */
 	struct pftrace_clock *clocks; /* PFTRACE_LOCAL_CLOCKS, or NULL */
 	uint64_t track;               /* of events that name none */
 	struct pftrace_ref counters[PFTRACE_DEFAULT_COUNTERS]; /* of values that name no track */
