@@ -6,9 +6,8 @@
  * sentence what it found, and gives the time that it is about.  Savings overlap, so they do not
  * add up.  Thresholds are shares of a step.
  *
- * To add a rule: a row in the table of gpu.c (what GPUs do), host.c (what the host does), ranks.c
- * (memory, steps, ranks) or health.c (clocks and links), with the family of the verdict that it
- * belongs to; its labelled trace in tests/oracle/labelled_findings.py.
+ * To add a rule: a row in the table of gpu.c, host.c, ranks.c (memory, steps, ranks) or health.c
+ * (clocks, links), with the verdict's family; its labelled trace in labelled_findings.py.
  */
 #pragma once
 
