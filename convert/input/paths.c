@@ -29,6 +29,17 @@ struct search {
 	const char *archive; /* operand whose members are being listed */
 };
 
+static enum status fail_empty(const char *folder, bool has_special, struct error *err)
+{
+	char ends[128] = "";
+
+	for (size_t i = 0, len = 0; i < sizeof(trace_ends) / sizeof(trace_ends[0]); i++)
+		len += (size_t)snprintf(ends + len, sizeof(ends) - len, "%s*%s", i ? ", " : "",
+					trace_ends[i]);
+	return fail(err, ST_FORMAT, NOWHERE, "folder %s contains no traces%s (no %s)", folder,
+		    has_special ? ", FIFOs, devices and sockets aside" : "", ends);
+}
+
 static bool name_ends(const char *name, size_t len, const char *end)
 {
 	size_t end_len = strlen(end);
@@ -174,11 +185,7 @@ static enum status search_operand(struct search *s, const char *operand, struct 
 	if (is_folder) {
 		TRY(search_folder(s, operand, 0, err));
 		if (p->count == first)
-			return fail(
-				err, ST_FORMAT, NOWHERE,
-				"folder %s contains no traces (no *.tacho, *.json, *.json.gz)%s",
-				operand,
-				p->special ? "; FIFOs, devices and sockets are skipped" : "");
+			return fail_empty(operand, p->special > 0, err);
 	} else if (is_there && S_ISREG(st.st_mode)) { /* else it can be opened only once */
 		s->archive = operand;
 		status = archive_cache_list(operand, s->scratch, add_member, s, &own);
