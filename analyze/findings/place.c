@@ -344,6 +344,7 @@ enum status places_text(const struct facts *f, const struct rule *rule, const st
 			char out[WHERE_TEXT], struct error *err)
 {
 	size_t rows = table_count(tables_find(f->tables, "places")), len = 0, shown = 0, more = 0;
+	struct time_unit unit = f->unit;
 	struct found_place *all = calloc(rows + 1, sizeof(*all));
 	double whole = 0, rest = 0, outside = 0;
 	char n[NUMBER_TEXT], m[NUMBER_TEXT], cut[CUT_TEXT];
@@ -356,6 +357,9 @@ enum status places_text(const struct facts *f, const struct rule *rule, const st
 		whole += facts_per_gpu(f, (double)all[i].ns);
 	if (of->operators[0] && whole > 1.01 * of->operators_ns)
 		count = 0; /* which of it is in steps is not known */
+	/* nor which of it is in steps that settle: where that is most, parts are in percent */
+	if (f->settled_steps < f->window_steps && whole > 4 * of->saving_ns)
+		unit = (struct time_unit){ .ns = whole / 100, .name = "%" };
 	for (size_t i = 0; i < count; i++) {
 		double ns = facts_per_gpu(f, (double)all[i].ns);
 		bool is_one = all[i].first && all[i].last && !strcmp(all[i].first, all[i].last);
@@ -365,11 +369,10 @@ enum status places_text(const struct facts *f, const struct rule *rule, const st
 		} else if (shown < PLACES_SHOWN && ns >= PLACE_LEAST * whole) {
 			len += (size_t)snprintf(out + len, WHERE_TEXT - len, "%s%s",
 						shown++ ? " \xc2\xb7 " : "",
-						time_text(n, ns, &f->unit));
+						time_text(n, ns, &unit));
 			if (shown == 1)
 				len += (size_t)snprintf(out + len, WHERE_TEXT - len, " of %s %s",
-							time_text(n, whole, &f->unit),
-							f->unit.name);
+							time_text(n, whole, &unit), unit.name);
 			len += (size_t)snprintf(
 				out + len, WHERE_TEXT - len, " in %s",
 				cut_text(cut, is_one ? all[i].first : all[i].name, 120));
@@ -380,10 +383,10 @@ enum status places_text(const struct facts *f, const struct rule *rule, const st
 	}
 	if (shown && rest >= PLACE_LEAST * whole / 2)
 		len += (size_t)snprintf(out + len, WHERE_TEXT - len, " \xc2\xb7 %s in %s more",
-					time_text(n, rest, &f->unit), count_text(m, more));
+					time_text(n, rest, &unit), count_text(m, more));
 	if (shown && outside >= PLACE_LEAST * whole)
 		snprintf(out + len, WHERE_TEXT - len, " \xc2\xb7 %s outside of any range",
-			 time_text(n, outside, &f->unit));
+			 time_text(n, outside, &unit));
 	free(all);
 	return ST_OK;
 }

@@ -338,7 +338,7 @@ static void tell_others(const struct waiting *w, double per_rank, struct finding
 static bool straggler(const struct facts *f, struct finding *out)
 {
 	struct waiting w = waiting_of(f->tables);
-	double per_rank = f->ranks ? (double)f->window_steps / (double)f->ranks : 1;
+	double per_rank = f->ranks ? (double)f->settled_steps / (double)f->ranks : 1;
 	char made[SPAN_TEXT], all[SPAN_TEXT];
 	char n[NUMBER_TEXT], m[NUMBER_TEXT];
 

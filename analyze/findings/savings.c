@@ -116,7 +116,7 @@ static double replayed_ns(const struct facts *f, const char *before, enum family
 static void savings_most(const struct facts *f, struct savings *s)
 {
 	struct waiting w = waiting_of(f->tables);
-	double per_rank = f->ranks ? (double)f->window_steps / (double)f->ranks : 1;
+	double per_rank = f->ranks ? (double)f->settled_steps / (double)f->ranks : 1;
 
 	for (size_t i = 0; i < f->gap_count; i++) {
 		const struct gap_sum *g = &f->gaps[i];

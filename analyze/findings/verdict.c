@@ -121,6 +121,17 @@ static void tell_share(const struct facts *f, double ns, char out[96])
 		snprintf(out, 96, "%s of every %s step", a, b);
 }
 
+/* What shares are of: where steps settle, a step of those that count. */
+static bool is_of_steps(const struct facts *f)
+{
+	return f->settled_steps < f->window_steps;
+}
+
+static double shared_ns(const struct facts *f)
+{
+	return is_of_steps(f) ? f->step_ns : f->window_ns;
+}
+
 /* Of a family but UNBALANCED; without a full stop. */
 static void tell(const struct facts *f, enum family family, double ns, char out[FINDING_TEXT])
 {
@@ -140,8 +151,9 @@ static void tell(const struct facts *f, enum family family, double ns, char out[
 		words = "waits %s for its input";
 	subject(f, who);
 	if (family == FAMILY_COMPUTE) {
-		snprintf(out, FINDING_TEXT, "%s computes %.1f %% of the window", who,
-			 100 * f->compute_ns / f->window_ns);
+		snprintf(out, FINDING_TEXT, "%s computes %.1f %% of %s", who,
+			 100 * f->compute_ns / shared_ns(f),
+			 is_of_steps(f) ? "a step" : "the window");
 		return;
 	}
 	tell_share(f, ns, share);
@@ -210,7 +222,7 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 		out[strlen(out) - 1] = '\0'; /* the full stop is the caller's */
 		return;
 	}
-	double per_rank = f->ranks ? (double)f->window_steps / (double)f->ranks : 1;
+	double per_rank = f->ranks ? (double)f->settled_steps / (double)f->ranks : 1;
 	double alone_ns = w.saving_ns / per_rank;
 	double whole_ns = f->has_steps ? f->step_ns : f->window_ns;
 	char made[SPAN_TEXT], all[SPAN_TEXT], saved[SPAN_TEXT], alone[SPAN_TEXT];
@@ -285,7 +297,7 @@ static enum status put_unexplained(const struct facts *f, const struct savings *
 	snprintf(more, sizeof(more), "Of what it shows, %s weighs most: %c%s.",
 		 family_word(s->first), sentence_head(first), first + 1);
 	return put(t, "NO VERDICT", 0, NAN, sentence,
-		   s->most_ns[s->first] >= MORE_SHARE * f->window_ns ? more : NULL, NULL, err);
+		   s->most_ns[s->first] >= MORE_SHARE * shared_ns(f) ? more : NULL, NULL, err);
 }
 
 /* Where nearly all is the start or the end of a program, what is left is no job of the GPU. */
@@ -415,13 +427,13 @@ enum status verdict_put(struct facts *f, struct error *err)
 	TRY(put_families(f, &s, err));
 	if (s.unexplained_ns > s.most_ns[s.first])
 		return put_unexplained(f, &s, t, err);
-	if (s.most_ns[s.first] < LEAST_SHARE * f->window_ns)
+	if (s.most_ns[s.first] < LEAST_SHARE * shared_ns(f))
 		return put_start(f, &s, t, err);
 	f->bound = s.first;
 	/* a third of compute is what counts; all of it is what is seen */
 	double seen = s.first == FAMILY_COMPUTE ? f->compute_ns : s.most_ns[s.first];
 	bool is_near = s.second && s.second_ns >= NEAR_SHARE * s.ns[s.first];
-	bool has_more = !is_near && s.most_ns[s.second] >= MORE_SHARE * f->window_ns;
+	bool has_more = !is_near && s.most_ns[s.second] >= MORE_SHARE * shared_ns(f);
 	tell_family(f, &s, s.first, first);
 	tell_family(f, &s, s.second ? s.second : s.first, second);
 	if (is_near)
@@ -431,7 +443,7 @@ enum status verdict_put(struct facts *f, struct error *err)
 		snprintf(sentence, sizeof(sentence), "%s.", first);
 	size_t len = strlen(second);
 	snprintf(second + len, sizeof(second) - len, ".");
-	return put(t, family_word(s.first), seen, 100 * seen / f->window_ns, sentence,
+	return put(t, family_word(s.first), seen, 100 * seen / shared_ns(f), sentence,
 		   has_more ? second : NULL, is_near ? family_word(s.second) : NULL, err);
 }
 

@@ -167,6 +167,26 @@ def check_all(checks, binary, folder, only):
     return tested
 
 
+def check_apart(checks, binary, folder):
+    """A rank that starts late makes the first step of a log wait, which settles; a later step says what it costs."""
+    for late_step, bound in ((0, "COMPUTE"), (3, "UNBALANCED")):
+        paths = [os.path.join(folder, f"apart{late_step}.{rank}.tacho") for rank in range(2)]
+        for path, data in zip(paths, labelled_logs.apart(500000, late_step)):
+            with open(path, "wb") as stream:
+                stream.write(data)
+        got, name = report(binary, paths), f"a rank late in step {late_step}"
+        waits = [rank["waits"]["wait_ns"] for rank in got["ranks"]]
+        checks.same(f"{name}: waiting", waits, [500000000 if late_step else 0, 0])
+        checks.same(f"{name}: all matched", [rank["waits"]["matched"] for rank in got["ranks"]], [10, 10])
+        checks.same(f"{name}: waiting of the window", got["ranks"][0]["gpus"][0]["exposed_comm_wait_ns"], 500000000)
+        checks.same(f"{name}: bound", got["verdict"]["bound"], bound)
+        mean_ns = 10000000 + (500000000 / 9 if late_step else 0)
+        want = 500000000 / 9 if late_step else 7200000
+        checks.say(abs(got["verdict"]["ns_per_step"] - want) < 10 and
+                   abs(got["verdict"]["share"] - 100 * want / mean_ns) < 0.01,
+                   f"{name}: of a step", str(got["verdict"]))
+
+
 def check_verdicts(checks, binary, folder):
     """Those that are no family."""
     rows = {
@@ -281,6 +301,7 @@ def main():
         tested = check_all(checks, binary, folder, options.only)
         check_complete(checks, tested, check_silent(checks, binary, folder, options.only))
         check_verdicts(checks, binary, folder)
+        check_apart(checks, binary, folder)
         check_random(checks, binary, folder, options.random)
     print(f"{checks.passed} passed, {checks.failed} failed")
     return 1 if checks.failed else 0

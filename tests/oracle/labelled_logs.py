@@ -98,6 +98,39 @@ def findings():
         yield one, log_file.of_rows(rows, (0, steps * labelled_findings.STEP + after))
 
 
+def apart(late_us, late_step, steps=10, step_us=10000):
+    """Logs of two ranks with an all-reduce in each step, into one of which rank 1 comes later.
+
+    A step has 7.2 ms of compute and 2 ms of communication; the late one is longer on rank 0, which waits, or on
+    both if it is not the first, which rank 1 begins late.
+    """
+    logs = []
+    for rank in range(2):
+        log, at, correlation = log_file.Log(rank=rank, world=2, pid=4000 + rank), 0, 0
+        begins = late_us if rank and not late_step else 0
+        log.window(BASE + 1000 * begins, BASE + 1000 * (steps * step_us + late_us))
+        for number in range(steps):
+            late = late_us if number == late_step else 0
+            begin, end = at + (begins if not number else 0), at + step_us + late
+            own = late if rank and number else 0    # of compute
+            rows = [row("step", "step", begin, end - begin, number=number),
+                    row("user_annotation", "forward", begin + 10, 3000),
+                    row("user_annotation", "backward", begin + 3010, 4000)]
+            work = [(f"sgemm_{k}", begin + 200 + 2500 * k, begin + 2600 + 2500 * k) for k in range(3)]
+            work[2] = (*work[2][:2], work[2][2] + own)
+            work += [("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                      begin + 7800 + own, end - 200)]
+            for place, (name, *times) in enumerate(work):
+                correlation += 1
+                rows += [call("cudaLaunchKernel", begin + 100 + 1000 * place, 5, correlation),
+                         kernel(name, *times, correlation)]
+            for one in rows:
+                log_file.put_row(log, one, BASE)
+            at = end
+        logs.append(log.bytes())
+    return logs
+
+
 def late_loss(calls=30000):
     """A log whose second step loses records long after it began: only the third is counted.
 

@@ -262,7 +262,8 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 	*all = (struct waits){ .rows = blocks_take(b, p->ranks.count, sizeof(*all->rows)) };
 	for (size_t i = 0; all->rows && i < p->ranks.count; i++) {
 		struct view v = page_of_rank(p, "waits", i);
-		uint64_t steps = view_u64(&p->ranks, i, "window_steps");
+		uint64_t steps = view_u64(&p->ranks, i, "window_steps") -
+				 view_u64(&p->ranks, i, "settling_steps");
 		struct wait *w = &all->rows[all->count];
 
 		if (!v.count)

@@ -170,6 +170,7 @@ static enum status match_add(struct coll_matches *m, const struct ref *r,
 		return ST_OK;
 	}
 	at->last = r->member;
+	at->settles |= r->row[EVENTS_SETTLES].u64 == 1;
 	at->count++;
 	if (one->ns < at->least_ns) {
 		at->second_ns = at->least_ns;

@@ -32,6 +32,7 @@ struct coll_match { /* an index of a communicator and operation; what the ranks 
 	uint32_t count, last, least; /* members */
 	uint32_t number;             /* unique over all communicators */
 	bool twice;                  /* on one rank, or not alike */
+	bool settles;                /* on any rank its step settles and does not count */
 };
 struct coll_matches { /* zeroed but `all` */
 	struct tables *all;

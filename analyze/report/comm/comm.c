@@ -418,6 +418,8 @@ static enum status end_chunk(struct accumulator *f, struct gpu *g, struct chunk 
 	TRY(acc_row(f, "comm_events", g->process, keys, &row, err));
 	row[EVENTS_OF_STEP].u64 = g->counters[c->counter].count;
 	row[EVENTS_WHOLE].u64 = is_whole(f, steps, c->row);
+	row[EVENTS_SETTLES].u64 = c->row && steps->rows[c->row - 1].is_settling &&
+				  !steps->rows[c->row - 1].is_counted;
 	row[EVENTS_TIMES].u64 = of.times;
 	const struct device *d =
 		trace_get_device(f->trace, trace_find_device(f->trace, g->process, g->device));

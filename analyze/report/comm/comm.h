@@ -33,6 +33,7 @@
 	X(EVENTS_OF_STEP, "of_step", NULL, U64, SUM,                                               \
 	  "of communicator and operation in this step, in whatever phase and type")                \
 	X(EVENTS_WHOLE, "whole", NULL, BOOL, MAX, "the step is whole")                             \
+	X(EVENTS_SETTLES, "settles", NULL, BOOL, MAX, "the step settles and does not count")       \
 	X(EVENTS_TIMES, "times", NULL, U64, MAX, "steps of this number in the input")              \
 	X(EVENTS_GPU, "gpu", NULL, TEXT, MAX, "name of the device")
 enum { EVENTS_COLUMNS(COLUMN_PLACE) EVENTS_KEYS = EVENTS_PACKED };
@@ -129,7 +130,8 @@ enum { GROUPS_COLUMNS(COLUMN_PLACE) };
 	X(WAITS_CALLS = RANK_KEYS, "collectives", "collectives", U64, DERIVED, "that began")       \
 	X(WAITS_MATCHED, "matched", "matched", U64, DERIVED, "with the other ranks")               \
 	X(WAITS_TRANSFER, "transfer_ns", "transfer", U64, DERIVED,                                 \
-	  "of matched ones: the shortest time over the ranks")                                     \
+	  "of matched ones, from here on but for steps that settle: the shortest time over the "   \
+	  "ranks")                                                                                 \
 	X(WAITS_WAIT, "wait_ns", "waits", U64, DERIVED, "of matched ones: own time - transfer")    \
 	X(WAITS_EXPOSED, "exposed_wait_ns", "exposed", U64, DERIVED, "exposed part of it")         \
 	X(WAITS_ALL_EXPOSED, "exposed_ns", NULL, U64, DERIVED, "exposed time of matched ones")     \

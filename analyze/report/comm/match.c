@@ -12,7 +12,9 @@
 enum { ROWS_MOST = 1 << 15 /* of stragglers and of pairs; more are not kept apart */ };
 
 struct member { /* a GPU of a rank */
-	uint64_t matched, transfer_ns, wait_ns, exposed_wait_ns, exposed_ns, after_next_ns;
+	uint64_t matched, all_exposed_wait_ns;
+	/* without steps that settle, into which each rank comes when its start is done: */
+	uint64_t transfer_ns, wait_ns, exposed_wait_ns, exposed_ns, after_next_ns;
 	uint64_t times_last, late_ns, made_wait_ns;
 };
 struct comm_matching {
@@ -87,15 +89,19 @@ static enum status match_one(void *self, const struct matched_call *of_rank, str
 	struct late of = { 0 };
 
 	own->matched++;
+	own->all_exposed_wait_ns += call_exposed_ns(one, wait_ns);
+	s->matched++;
+	s->transfer_ns += at->least_ns;
+	s->wait_ns += wait_ns;
+	s->named += culprit == r->member;
+	TRY(note_class(m, r, one, at, err));
+	if (at->settles)
+		return ST_OK;
 	own->transfer_ns += at->least_ns;
 	own->wait_ns += wait_ns;
 	own->exposed_wait_ns += call_exposed_ns(one, wait_ns);
 	own->exposed_ns += call_exposed_ns(one, UINT64_MAX);
 	own->after_next_ns += one->ns == at->least_ns ? at->second_ns - at->least_ns : 0;
-	s->matched++;
-	s->transfer_ns += at->least_ns;
-	s->wait_ns += wait_ns;
-	TRY(note_class(m, r, one, at, err));
 	if (culprit == NO_ID)
 		return ST_OK;
 	if (culprit != r->member) {
@@ -119,7 +125,6 @@ static enum status match_one(void *self, const struct matched_call *of_rank, str
 	}
 	of.times = 1;
 	of.late_ns = at->second_ns - at->least_ns;
-	s->named++;
 	own->times_last++;
 	own->late_ns += of.late_ns;
 	return note_straggler(m, r, culprit, &of, err);
@@ -273,7 +278,7 @@ static enum status put_gpus(struct comm_matching *m, struct error *err)
 		if (!m->members[i].matched)
 			continue;
 		TRY(table_have(t, m->matches.members[i], &row, err));
-		row[at].u64 = plus(row[at].u64, m->members[i].exposed_wait_ns);
+		row[at].u64 = plus(row[at].u64, m->members[i].all_exposed_wait_ns);
 	}
 	return ST_OK;
 }
