@@ -151,7 +151,8 @@ def kill_at_random(bin_folder, dice, victims, after):
     if "recorder" in victims and "writer" in victims:  # nobody is left to read the rings: what was stored is there
         return None if got + lost <= made + UNDER_WAY and (len(victims) < 3 or got + lost >= stored_by) else seen
     full = not pause or "writer" in victims and "program" not in victims  # nobody empties the rings in time
-    return None if made <= got + lost <= made + UNDER_WAY and (full or not lost) else seen
+    # the one under way may be counted as lost, none that was made
+    return None if made <= got + lost <= made + UNDER_WAY and (full or made <= got) else seen
 
 
 def kill_before_it_knows(bin_folder):
