@@ -185,6 +185,9 @@ def check_apart(checks, binary, folder):
         checks.say(abs(got["verdict"]["ns_per_step"] - want) < 10 and
                    abs(got["verdict"]["share"] - 100 * want / mean_ns) < 0.01,
                    f"{name}: of a step", str(got["verdict"]))
+        where = [row["where"] for row in got["findings"] if row["rule"] == "exposed_comm"]
+        checks.say(bool(where) and where[0].startswith("100 of 100 % in backward") == (not late_step),
+                   f"{name}: places of a wait in a settling step are in percent", str(where))
 
 
 def check_verdicts(checks, binary, folder):
