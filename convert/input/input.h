@@ -66,13 +66,17 @@ void input_look(const struct input *in, struct input_progress *out); /* any thre
  * file below it with the name of a trace (.tacho .json .json.gz .pt.trace.json ...), sorted by
  * name.  An archive of several traces is FILE:MEMBER for each; it is unpacked once to an unlinked
  * file in `scratch` until the list is freed.  ST_FORMAT: a folder has no trace.  After this no
- * output can replace one of these files.
+ * output can replace one of these files.  input_paths_free() is also called after a fault.
  */
+enum { INPUT_OTHERS_MOST = 64 };
 struct input_paths {
 	char **paths;
 	bool *searched; /* of each path: it was found in a folder, not named by the user */
 	size_t special; /* FIFOs, devices and sockets that were found in folders and are left out */
 	size_t count, paths_cap, searched_cap;
+	/* files of folders whose names are not those of traces, up to a limit */
+	char *others[INPUT_OTHERS_MOST];
+	size_t other_count;
 };
 enum status input_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			     const char *scratch, struct error *err);

@@ -141,6 +141,9 @@ static enum status search_folder(struct search *s, const char *folder, unsigned 
 		} else if (input_name_says_trace(name)) {
 			status = add_found(s->out, path, err);
 			continue;
+		} else if (s->out->other_count < INPUT_OTHERS_MOST) {
+			s->out->others[s->out->other_count++] = path;
+			continue;
 		}
 		free(path);
 	}
@@ -213,8 +216,6 @@ enum status input_paths_find(struct input_paths *out, char *const *operands, siz
 	*out = (struct input_paths){ .count = 0 };
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = search_operand(&s, operands[i], err);
-	if (status != ST_OK)
-		input_paths_free(out);
 	return status;
 }
 
@@ -237,6 +238,8 @@ void input_paths_free(struct input_paths *p)
 		free(p->paths[i]);
 	free(p->paths);
 	free(p->searched);
+	for (size_t i = 0; i < p->other_count; i++)
+		free(p->others[i]);
 	archive_cache_clear();
 	*p = (struct input_paths){ 0 };
 }

@@ -9,8 +9,11 @@
 
 #include <string.h>
 
-#define NSYS "nsys export --type sqlite FILE.nsys-rep"
-#define CPU  "which samples the CPU and knows nothing of the GPU"
+#define NSYS          "nsys export --type sqlite FILE.nsys-rep"
+#define CPU           "which samples the CPU and knows nothing of the GPU"
+#define ROCPROF_TABLE "a table of rocprof: let rocprofv3 write --output-format rocpd or json"
+#define SUMS(tool)                                                                                 \
+	"sums of times by " tool ", which has no events: give the trace that it was made of"
 #define B(text)                                                                                    \
 	{                                                                                          \
 		text, sizeof(text) - 1                                                             \
@@ -46,6 +49,8 @@ static const struct {
 	{ .end = ".ncu-rep",
 	  .what = "a report of Nsight Compute, of single kernels: record the run with nsys, "
 		  "PyTorch's profiler or tacho-record" },
+	{ .end = ".nvvp",
+	  .what = "a database of nvprof, which nsys has replaced: record with nsys" },
 	{ .begin = B("PAR1"), .what = "a Parquet file; if Nsight Systems wrote it: " NSYS },
 	{ .begin = B("ARROW1"), .what = "an Arrow file; if Nsight Systems wrote it: " NSYS },
 	{ .begin = B("\x89HDF"), .what = "an HDF5 file; if Nsight Systems wrote it: " NSYS },
@@ -72,7 +77,21 @@ static const struct {
 	{ .begin = B("\n\x04\x08"), .what = "a profile of pprof, which has sums and no times" },
 	{ .holds = "brain.Event:2",
 	  .what = "a TensorBoard file of scalars: give the folder's trace" },
-	{ .begin = B(":::MLL"), .what = "a log of MLPerf: record a trace beside it" },
+	{ .holds = ":::MLL", .what = "a log of MLPerf: record a trace beside it" },
+	{ .holds = " NCCL INFO ",
+	  .what = "a log of NCCL, which has no times: TORCH_FR_BUFFER_SIZE makes PyTorch keep what "
+		  "hung, NCCL's inspector how long collectives take" },
+	{ .begin = B("memray"), .what = "a recording of memray, of allocations on the CPU" },
+	{ .holds = "ncalls  tottime", .what = SUMS("Python's profiler") },
+	{ .begin = B("\xfb"), .end = ".prof", .what = SUMS("Python's profiler") },
+	{ .begin = B("{"), .end = ".prof", .what = SUMS("Python's profiler") },
+	{ .begin = B("---"), .holds = "Self CPU %", .what = SUMS("PyTorch's profiler") },
+	{ .holds = "Time (%),Total Time (ns)", .what = SUMS("nsys stats") },
+	{ .holds = "NVPROF is profiling", .what = SUMS("nvprof") },
+	{ .begin = B("==PROF== "), .what = SUMS("Nsight Compute") },
+	{ .holds = "\"TotalDurationNs\"", .what = SUMS("rocprof") },
+	{ .begin = B("HloModule "),
+	  .what = "a program of XLA: jax.profiler.trace() writes what it took" },
 	{ .holds = "<html",
 	  .also = "Memory Timeline",
 	  .what = "a page of PyTorch's memory timeline; torch.cuda.memory._dump_snapshot() makes a "
@@ -100,8 +119,8 @@ static const struct {
 	  .holds = "\"timer_freq_hz\"",
 	  .also = "\"capture_",
 	  .what = "events of wprof as lines of JSON: let it write a Perfetto trace" },
-	{ .begin = B("\"Kind\",\"Agent_Id\""),
-	  .what = "a table of rocprofv3: let it write --output-format rocpd or json" },
+	{ .begin = B("\"Kind\",\"Agent_Id\""), .what = ROCPROF_TABLE },
+	{ .holds = "\"KernelName\",\"gpu-id\"", .what = ROCPROF_TABLE },
 };
 
 static bool path_ends(const char *path, const char *end)

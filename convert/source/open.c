@@ -295,6 +295,26 @@ static size_t leave_out(struct input_paths *paths, enum found *found, enum found
 	return count;
 }
 
+/* Says in place of `err` what the first file is that was found instead of a trace and is known. */
+static void name_other(const struct input_paths *paths, const char *scratch, struct error *err)
+{
+	const char *known = NULL;
+
+	for (size_t i = 0; i < paths->other_count && !known; i++) {
+		struct input *in = NULL;
+		const uint8_t *head;
+		size_t len;
+
+		if (input_open(&in, paths->others[i], scratch, NULL) == ST_OK &&
+		    input_peek(in, HEAD_BYTES, &head, &len, NULL) == ST_OK)
+			known = source_known(paths->others[i], head, len);
+		if (known)
+			fail(err, ST_FORMAT, NOWHERE, "no trace was found, but %s is %s",
+			     paths->others[i], known);
+		input_close(in);
+	}
+}
+
 enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			      const char *scratch, struct passed_over *passed, struct error *err)
 {
@@ -303,10 +323,12 @@ enum status source_paths_find(struct input_paths *out, char *const *operands, si
 	enum found *found;
 
 	*passed = (struct passed_over){ 0 };
-	TRY(input_paths_find(out, operands, count, scratch, err));
-	found = calloc(out->count + 1, sizeof(*found));
-	if (!found)
-		return fail_memory(err);
+	status = input_paths_find(out, operands, count, scratch, err);
+	if (status == ST_FORMAT)
+		name_other(out, scratch, err);
+	found = status == ST_OK ? calloc(out->count + 1, sizeof(*found)) : NULL;
+	if (status == ST_OK && !found)
+		status = fail_memory(err);
 	for (size_t i = 0; i < out->count && status == ST_OK; i++) {
 		bool own = false, claimed;
 
@@ -326,14 +348,20 @@ enum status source_paths_find(struct input_paths *out, char *const *operands, si
 		input_paths_free(out);
 		return status;
 	}
+	for (size_t i = 0; i < out->count && out->other_count < INPUT_OTHERS_MOST; i++)
+		if (found[i] == FOUND_NO_TRACE &&
+		    (out->others[out->other_count] = strdup(out->paths[i])))
+			out->other_count++;
 	passed->no_trace = leave_out(out, found, FOUND_NO_TRACE);
 	passed->twin = leave_out(out, found, FOUND_TWIN);
 	passed->own = leave_out(out, found, FOUND_OWN);
 	free(found);
 	if (out->count)
 		return ST_OK;
-	return fail(err, ST_FORMAT, NOWHERE,
-		    passed->no_trace == 1 ? "the only file found is not a trace"
-					  : "none of the %zu files found is a trace",
-		    passed->no_trace);
+	fail(err, ST_FORMAT, NOWHERE,
+	     passed->no_trace == 1 ? "the only file found is not a trace"
+				   : "none of the %zu files found is a trace",
+	     passed->no_trace);
+	name_other(out, scratch, err);
+	return ST_FORMAT;
 }

@@ -83,11 +83,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t i;
 
 	read_both(path);
-	if (input_paths_find(&paths, &operand, 1, "/tmp", NULL) == ST_OK) {
+	if (input_paths_find(&paths, &operand, 1, "/tmp", NULL) == ST_OK)
 		for (i = 0; i < paths.count && i < MEMBERS; i++)
 			read_both(paths.paths[i]);
-		input_paths_free(&paths);
-	}
+	input_paths_free(&paths);
 	close(fd);
 	return 0;
 }

@@ -317,5 +317,6 @@ void test_input_paths(void)
 	CHECK_U64(input_paths_find(&paths, operands, 1, "/tmp", &err), ST_FORMAT);
 	CHECK(strstr(err.text, "contains no traces") != NULL);
 	CHECK(paths.paths == NULL);
+	input_paths_free(&paths);
 	folder_remove(&s);
 }

@@ -25,6 +25,9 @@ static int nsys_bid(const uint8_t *head, size_t len)
 
 static enum status import(struct nsys_import *n, struct error *err)
 {
+	if (database_has(n->db, "StringTable") && !database_has(n->db, "StringIds"))
+		return fail(err, ST_FORMAT, 0,
+			    "a database of nvprof, which nsys has replaced: record with nsys");
 	nsys_meta_clock(n);
 	TRY(nsys_meta_host(n, err));
 	TRY(nsys_import_tables(n, err));

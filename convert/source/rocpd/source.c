@@ -211,7 +211,11 @@ static enum status import(struct rocpd_database *d, struct error *err)
 	TRY(status);
 	if (!d->any_table)
 		return fail(err, ST_FORMAT, 0,
-			    "a rocpd database with none of the tables of versions 3.0.0 to 3.0.5");
+			    database_has(d->db, "rocpd_op")
+				    ? "a database of rocmProfileData (RPD), which Tacho does not "
+				      "read: record with rocprofv3"
+				    : "a rocpd database with none of the tables of versions 3.0.0 "
+				      "to 3.0.5");
 	if (d->base.unread)
 		import_lose(&d->base.to, LOSS_UNREAD, d->base.unread);
 	if (d->db->is_endless && d->base.fault.status == ST_OK)
