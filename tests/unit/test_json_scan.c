@@ -57,6 +57,8 @@ void test_json_tokens(void)
 	check_tokens("{\"a\":[1]}", "{ Ka [ N1 ] } .");
 	check_tokens(" \n{ \"a\" : [ ] , \"b\":{}\t}\r\n", "{ Ka [ ] Kb { } } .");
 	check_tokens("[true,false,null,-0,0.5e+3,1E9]", "[ t f n N-0 N0.5e+3 N1E9 ] .");
+	check_tokens("[0x1aF,(nil),ncclInt8,Unknown,0]",
+		     "[ S0x1aF S(nil) SncclInt8 SUnknown N0 ] .");
 	check_tokens("[NaN,Infinity,-Infinity,N/A,-5]", "[ ?NaN ?Infinity ?-Infinity ?N/A N-5 ] .");
 	check_tokens("\"x\"", "Sx .");
 	check_tokens("12", "N12 .");
@@ -213,6 +215,8 @@ void test_json_minify(void)
 	check_minify("[ 1 , [2,\n\t3] ]", "[1,[2,3]]", 0);
 	check_minify("{ \"a b\" : \" x \\\" , \" }", "{\"a b\":\" x \\\" , \"}", 0);
 	check_minify("[null, true, -1.50e0]", "[null,true,-1.50e0]", 0);
+	check_minify("[0x1a, {\"k\": (nil)}, ncclHalf, Unknown, null]",
+		     "[\"0x1a\",{\"k\":\"(nil)\"},\"ncclHalf\",\"Unknown\",null]", 0);
 	check_minify("[NaN, {\"k\": Infinity}, nan, 2]", "[\"NaN\",{\"k\":\"Infinity\"},\"nan\",2]",
 		     0);
 	check_minify("[\"a\tb\"]", "[\"a\\tb\"]", 0);

@@ -3,6 +3,8 @@
 
 #include "convert/input/input.h"
 
+#include <ctype.h>
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -152,11 +154,26 @@ static const uint8_t *skip_part(const uint8_t *p, const uint8_t *end)
 	return digits == p && p < end ? NULL : digits;
 }
 
+/* A word that NCCL's profiler writes without quotes, a pointer or the name of a type, is a text. */
+static enum look look_bare(const uint8_t *p, const uint8_t *end, struct json *out,
+			   const uint8_t **after)
+{
+	out->type = JSON_STRING;
+	out->text = (const char *)p;
+	while (p < end && isalnum(*p))
+		p++;
+	out->len = (size_t)((const char *)p - out->text);
+	*after = p;
+	return p == end ? LOOK_SHORT : LOOK_DONE;
+}
+
 static enum look look_number(const uint8_t *p, const uint8_t *end, struct json *out,
 			     const uint8_t **after)
 {
 	const uint8_t *begin = p;
 
+	if (*p == '0' && end - p > 2 && p[1] == 'x' && isxdigit(p[2]))
+		return look_bare(p, end, out, after);
 	if (*p == '-')
 		p++;
 	if (p < end && *p == '0')
@@ -187,10 +204,13 @@ static enum look look_word(const uint8_t *p, const uint8_t *end, struct json *ou
 		const char *word;
 		uint8_t len, type;
 	} words[] = {
-		{ "true", 4, JSON_TRUE }, { "false", 5, JSON_FALSE },  { "null", 4, JSON_NULL },
-		{ "NaN", 3, JSON_ODD },   { "Infinity", 8, JSON_ODD }, { "-Infinity", 9, JSON_ODD },
-		{ "N/A", 3, JSON_ODD },   { "nan", 3, JSON_ODD },      { "-nan", 4, JSON_ODD },
-		{ "inf", 3, JSON_ODD },   { "-inf", 4, JSON_ODD },
+		{ "true", 4, JSON_TRUE },      { "false", 5, JSON_FALSE },
+		{ "null", 4, JSON_NULL },      { "NaN", 3, JSON_ODD },
+		{ "Infinity", 8, JSON_ODD },   { "-Infinity", 9, JSON_ODD },
+		{ "N/A", 3, JSON_ODD },        { "nan", 3, JSON_ODD },
+		{ "-nan", 4, JSON_ODD },       { "inf", 3, JSON_ODD },
+		{ "-inf", 4, JSON_ODD },       { "(nil)", 5, JSON_STRING },
+		{ "Unknown", 7, JSON_STRING }, { "nccl", 4, JSON_STRING },
 	};
 	size_t i, left = (size_t)(end - p);
 
@@ -201,6 +221,8 @@ static enum look look_word(const uint8_t *p, const uint8_t *end, struct json *ou
 			continue;
 		if (left < len)
 			return LOOK_SHORT;
+		if (*p == 'n' && p[1] == 'c')
+			return look_bare(p, end, out, after);
 		out->type = words[i].type;
 		out->text = (const char *)p;
 		out->len = len;

@@ -12,8 +12,9 @@
  *
  * The scanner is as strict as Python's json with strict=False, which other tools use for these
  * files: raw control characters in strings are valid, and NaN, Infinity and N/A without quotes are
- * values.  Invalid UTF-8 and lone surrogates become U+FFFD when a text is decoded.  Errors have the
- * offset.
+ * values.  So are the pointers (0x7f00, (nil)) and names of types that NCCL's profiler writes
+ * without quotes; they become texts.  Invalid UTF-8 and lone surrogates become U+FFFD when a text
+ * is decoded.  Errors have the offset.
  */
 #pragma once
 

@@ -166,8 +166,8 @@ size_t json_minify(const char *text, size_t len, struct buf *out)
 		} else if (!in_string) {
 			if (c == ' ' || c == '\n' || c == '\r' || c == '\t')
 				continue;
-			if (c == 'N' || c == 'I' || c == 'i' ||
-			    (c == 'n' && i + 1 < len && text[i + 1] == 'a'))
+			if (c == 'N' || c == 'I' || c == 'i' || c == 'x' || c == '(' || c == 'U' ||
+			    (c == 'n' && i + 1 < len && text[i + 1] != 'u'))
 				return minify_tokens(text, len, out);
 		} else if (c < ' ' || c >= 0x80) {
 			return minify_tokens(text, len, out);
