@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Folders without a trace say what their files are, whatever else is in them; databases of nvprof and
 # of rocmProfileData are named, and are no empty traces.
+mkdir kinds && cd kinds || exit 1
 mkdir arrow chakra plain
 printf 'ARROW1..' >arrow/kernels.arrow
 printf notes | tee arrow/a.txt chakra/a.txt >plain/a.txt
