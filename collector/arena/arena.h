@@ -27,7 +27,7 @@
 
 struct buf;
 
-enum { ARENA_VERSION = 8, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
+enum { ARENA_VERSION = 9, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
 /* What probes keep for the whole process. */
 enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_HELPER, ARENA_TABLES };
 #define ARENA_WHOLE UINT64_MAX
@@ -67,8 +67,14 @@ struct arena_header {
 	_Atomic uint64_t commit;
 	struct {
 		uint64_t until; /* tick: what ended later is not in the log; 0: there is none */
+		uint64_t closed; /* windows up to this one are wholly in a log */
 		_Atomic uint64_t bytes; /* of the log's file; ARENA_WHOLE: it is not open */
 	} committed[2];
+	/*
+	 * So many ranges and steps, which were open at a window's end on threads that make no event,
+	 * are in that commit.  A writer that is killed before it loses them.
+	 */
+	uint64_t late, late_commit;
 	_Atomic uint32_t begun;    /* the program has made an event */
 	_Atomic uint32_t has_cuda; /* the writer has seen CUDA in the program */
 	_Atomic uint64_t look;     /* see arena_is_filtered() */

@@ -385,7 +385,7 @@ uint64_t session_adopt(struct config *config, bool died_now)
 {
 	const struct arena_header *a = arena();
 	const struct session_shared *theirs = arena_at(a, ARENA_SESSION);
-	uint64_t until = a->committed[a->commit & 1].until, first = a->window;
+	uint64_t first = a->committed[a->commit & 1].closed + 1;
 
 	session.owner = getpid();
 	session.config = config;
@@ -396,9 +396,8 @@ uint64_t session_adopt(struct config *config, bool died_now)
 				    .end = a->window_end ? a->window_end
 					   : died_now    ? tick_now()
 							 : last_tick(a) };
-	while (first > 1 && first + SPANS > a->window + 1 &&
-	       session.shared->spans[(first - 1) % SPANS].end > until)
-		first--;
+	first = first > a->window ? a->window : first;
+	first = first + SPANS > a->window ? first : a->window - SPANS + 1;
 	for (struct thread_state *thread = session_threads(); thread;
 	     thread = thread_next(thread)) {
 		ring_rewind(&thread->ring, a->commit & 1);

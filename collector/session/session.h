@@ -223,6 +223,8 @@ struct thread_state *session_threads(void);
  * seen their end.  put() runs under the lock, so it should only note the records.
  */
 void session_close_threads(uint64_t window, thread_put_fn put, void *arg);
+/* Counts a record that is put for a thread in the arena, until the next commit. */
+void session_note_late(void);
 
 /* Sums over all threads, for tacho_total(). */
 void session_total(uint32_t name, uint64_t *count, uint64_t *ticks);

@@ -36,11 +36,11 @@ static void close_windows(struct thread_state *thread, uint64_t last, thread_put
 	if (thread->windows_closed + SPANS < last)
 		thread->windows_closed = last - SPANS;
 	while (thread->windows_closed < last) {
-		thread->windows_closed++;
-		if (thread->stale || GET_RELAXED(thread->dead))
-			continue;
-		thread_put_open(thread, &session.shared->spans[thread->windows_closed % SPANS], put,
-				arg);
+		uint64_t window = thread->windows_closed + 1;
+
+		if (!thread->stale && !GET_RELAXED(thread->dead))
+			thread_put_open(thread, &session.shared->spans[window % SPANS], put, arg);
+		thread->windows_closed = window; /* last: the writer may be killed meanwhile */
 	}
 }
 

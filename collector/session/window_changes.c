@@ -41,6 +41,17 @@ struct tick_span session_span(uint64_t window)
 	return span;
 }
 
+void session_note_late(void)
+{
+	struct arena_header *a = arena();
+	uint64_t next = atomic_load_explicit(&a->commit, memory_order_relaxed) + 1;
+
+	if (a->late_commit != next)
+		a->late = 0;
+	a->late++;
+	a->late_commit = next;
+}
+
 uint64_t session_next_ns(void)
 {
 	if (!session_enter())

@@ -80,6 +80,7 @@ struct writer {
 	struct session_change latest; /* that was taken */
 	/* The window that is open, if one is. */
 	bool recording;
+	uint64_t closed; /* number of the latest whose rows are all put */
 	struct window got;
 	enum session_by by;
 	uint32_t window_row; /* row number in the trace; 0: none yet */

@@ -164,6 +164,7 @@ static void window_ends(struct writer *w, const struct session_change *c)
 	for (size_t i = 0; i < w->probe_count; i++)
 		if (w->probes[i]->close_window)
 			w->probes[i]->close_window(w, c->window);
+	w->closed = c->window;
 	w->got.own_ns = w->cost_ns + cpu_now() - w->cpu_ns;
 	/* Compares the steps inside and around the window. */
 	uint64_t end = c->at;
@@ -374,6 +375,7 @@ static void take_window(struct writer *w, uint64_t window)
 	/* two logs of one process must not be about the same time */
 	uint64_t until = a->committed[a->commit & 1].until;
 	uint64_t begin = span.begin < until ? until : span.begin;
+	begin = begin < span.end ? begin : span.end; /* only its close is not in a log */
 
 	w->window_row = 0;
 	w->got = (struct window){ .begin_ns = tick_to_ns(begin),
@@ -397,6 +399,9 @@ bool writer_put_left(const struct config *config, const struct probe_type *const
 	w->drained_until = UINT64_MAX;
 	w->log_number = 1;
 	take_window(w, first);
+	/* what the killed writer had put for threads, which have gone on since */
+	if (a->late_commit > a->commit)
+		writer_lose(w, LOSS_BUFFER, a->late);
 	for (size_t i = 0; i < w->probe_count; i++) {
 		if (w->probes[i]->drain)
 			w->probes[i]->drain(w, tick_to_ns(session_span(a->window).end));
@@ -406,6 +411,7 @@ bool writer_put_left(const struct config *config, const struct probe_type *const
 	while (first++ < a->window)
 		take_window(w, first);
 	w->recording = false;
+	w->closed = a->window;
 	if (w->trace)
 		writer_put_window(w);
 	writer_close_log(w);

@@ -57,6 +57,7 @@ void writer_has_stored(struct writer *w, bool closes)
 		a->committed[parity].until = w->drained_until < UINT64_MAX
 						     ? w->drained_until
 						     : a->committed[!parity].until;
+		a->committed[parity].closed = w->closed;
 		a->committed[parity].bytes = closes ? ARENA_WHOLE : w->store->type->bytes(w->store);
 		atomic_store_explicit(&a->commit, commit, memory_order_release);
 	}

@@ -906,6 +906,24 @@ test_windows_left() {
 	equal windows $(($(grep -c '^window' "$work/told") >= 10)) 1
 	equal 'steps without a time' "$(grep -c '^step .* ns=0$' "$work/told")" 0
 }
+# A writer dies of its first write, which stores a window that it has closed: what it had put for
+# threads that make no event, a step and two ranges, is counted.
+test_window_unstored() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	command -v prlimit >/dev/null || { skip='no prlimit'; return; }
+	IDLE_JOB=$work "$record" -q --window delay=1ms,for=700ms --sample none --out "$work/log" -- \
+		"$traced_program" silent 1200 2>/dev/null &
+	i=0
+	while [ $i -lt 100 ] && [ "$(logs)" = 0 ]; do
+		sleep 0.01
+		i=$((i + 1))
+	done
+	prlimit --fsize=0 --pid "$(of_this_job | sed -n 's/^tacho-writer //p')"
+	wait
+	equal 'marks' "$(count_of 'in the window')" 1
+	equal 'what was open' "$(($(count_of sitting) + $(count_of silent) + $(count_of step)))" 0
+	expect 'is counted' '^lost 3 '
+}
 # Before its first event a process costs the recorder no process.
 test_idle() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }

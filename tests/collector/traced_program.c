@@ -300,6 +300,25 @@ static int act_sitter(int count)
 	return 0;
 }
 
+/* After an event in a window two threads stay in a range, and make no event for so many ms. */
+static int act_silent(int ms)
+{
+	pthread_barrier_t barrier;
+	pthread_t thread;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	tacho_step();
+	tacho_range_push("silent");
+	pthread_create(&thread, NULL, sit, &barrier);
+	pthread_barrier_wait(&barrier);
+	pause_us(50000);
+	tacho_mark("in the window");
+	pause_us(ms * 1000L);
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+	return 0;
+}
+
 static int wait_for(pid_t child)
 {
 	int status;
@@ -727,6 +746,7 @@ static const struct {
 	{ "churn-fast", act_churn_fast },
 	{ "dead-thread", act_dead_thread },
 	{ "sitter", act_sitter },
+	{ "silent", act_silent },
 	{ "fork", act_fork },
 	{ "fork-storm", act_fork_storm },
 	{ "fork-term", act_fork_term },

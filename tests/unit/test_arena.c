@@ -81,6 +81,32 @@ void test_arena_handed_over(void)
 	CHECK(in_child(is_handed_over));
 }
 
+static bool begins_with_unclosed(void)
+{
+	static struct config config;
+
+	return adopts() && session_adopt(&config, false) == 2;
+}
+
+/* Window 2 has ended, and a drain of its rows was stored, but not what was open at its end. */
+static bool takes_unclosed(void)
+{
+	if (!make_arena())
+		return false;
+	struct session_shared *s = arena_at(arena(), ARENA_SESSION);
+	for (uint64_t i = 1; i <= 3; i++)
+		s->spans[i] = (struct tick_span){ 100 * i, 100 * i + 100 };
+	arena()->window = 3;
+	arena()->committed[0].until = 350;
+	arena()->committed[0].closed = 1;
+	return in_child(begins_with_unclosed);
+}
+
+void test_arena_window_unclosed(void)
+{
+	CHECK(in_child(takes_unclosed));
+}
+
 static bool damage_is_found(void)
 {
 	struct thread_state *thread = make_arena();

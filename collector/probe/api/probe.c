@@ -129,32 +129,40 @@ struct late {
 	struct thread_state *thread_state;
 	struct ring_record record; /* its tail follows */
 };
+struct late_rows {
+	struct writer *writer;
+	struct buf rows;
+};
 
 static void note_late(struct thread_state *thread, const struct ring_record *r, const void *tail,
 		      void *arg)
 {
 	struct late late = { thread, *r };
+	struct late_rows *to = arg;
 
-	if (!buf_reserve(arg, sizeof(late) + r->more * RING_PLACE))
+	if (!writer_wants(to->writer, r->kind) ||
+	    !buf_reserve(&to->rows, sizeof(late) + r->more * RING_PLACE))
 		return;
-	buf_put(arg, &late, sizeof(late));
-	buf_put(arg, tail, r->more * RING_PLACE);
+	session_note_late();
+	buf_put(&to->rows, &late, sizeof(late));
+	buf_put(&to->rows, tail, r->more * RING_PLACE);
 }
 
 static void api_close_window(struct writer *w, uint64_t window)
 {
-	struct buf open;
+	struct late_rows open = { .writer = w };
+	const struct buf *rows = &open.rows;
 	struct late late;
 
-	buf_init(&open, LATE_MAX);
+	buf_init(&open.rows, LATE_MAX);
 	session_close_threads(window, note_late, &open);
-	for (size_t at = 0; at < open.len && writer_ready(w); at += late.record.more * RING_PLACE) {
-		memcpy(&late, open.data + at, sizeof(late));
+	for (size_t at = 0; at < rows->len && writer_ready(w);
+	     at += late.record.more * RING_PLACE) {
+		memcpy(&late, rows->data + at, sizeof(late));
 		at += sizeof(late);
-		if (writer_wants(w, late.record.kind))
-			put_record(w, late.thread_state, &late.record, open.data + at);
+		put_record(w, late.thread_state, &late.record, rows->data + at);
 	}
-	buf_release(&open);
+	buf_release(&open.rows);
 }
 
 static void api_doctor(struct buf *out)

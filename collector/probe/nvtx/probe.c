@@ -401,8 +401,10 @@ static void put_late(struct thread_state *thread, const struct ring_record *r, c
 {
 	struct writer *w = arg;
 
-	if (writer_wants(w, r->kind) && writer_ready(w))
-		nvtx_rows_put(w, 0, 0, r, tail);
+	if (!writer_wants(w, r->kind) || !writer_ready(w))
+		return;
+	session_note_late();
+	nvtx_rows_put(w, 0, 0, r, tail);
 }
 
 static void nvtx_close_window(struct writer *w, uint64_t window)
