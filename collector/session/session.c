@@ -42,13 +42,13 @@ static void note_change(enum change_kind kind, uint64_t at)
 	session.shared->changes_head++;
 }
 
+/* Where no writer takes changes no window begins which could not end. */
 static bool fits(enum window_event event)
 {
 	size_t used = (size_t)(session.shared->changes_head - session.shared->changes_tail);
+	bool ends = session.shared->machine.state != WINDOW_IDLE || event == WINDOW_EXIT;
 
-	if (event == WINDOW_EXIT || event == WINDOW_STOP)
-		return used < CHANGES - 1;
-	return used < CHANGES - CHANGES_SPARE;
+	return used < CHANGES - (ends ? 1 : CHANGES_SPARE);
 }
 
 enum { ENVIRONMENT_MAX = 1 << 20 };
@@ -203,11 +203,11 @@ void session_feed_locked(const struct window_input *in, uint64_t now)
 {
 	bool again, changed = false;
 
-	if (!fits(in->event)) {
-		session.shared->ignored++;
-		return;
-	}
 	do {
+		if (!fits(in->event)) {
+			session.shared->ignored++;
+			break;
+		}
 		enum window_state before = session.shared->machine.state;
 		enum window_state after = window_feed(&session.shared->machine, in, &again);
 		if (before != after) {
@@ -390,6 +390,7 @@ uint64_t session_adopt(struct config *config, bool died_now)
 	session.owner = getpid();
 	session.config = config;
 	session.shared->window = a->window;
+	session.shared->ignored = theirs->ignored + theirs->machine.ignored;
 	memcpy(session.shared->spans, theirs->spans, sizeof(theirs->spans));
 	session.shared->spans[a->window % SPANS] =
 		(struct tick_span){ .begin = a->window_begin,

@@ -213,7 +213,10 @@ bool session_next_sample(uint64_t *at);
 bool session_wants_rings(void);
 /* Whether a window or its warmup is open.  Any thread may call it. */
 bool session_is_active(void);
-/* The number of ignored calls: samples and inputs that came too fast, meaningless starts, stops. */
+/*
+ * The number of ignored calls: samples and inputs that came too fast, or after the writer's death,
+ * and meaningless starts and stops.
+ */
 uint64_t session_ignored(void);
 
 /* All threads, newest first; go on with thread_next(). */

@@ -891,20 +891,27 @@ of_this_job() { # name and number of processes below the tacho-record that has t
 		echo "$(cat "${f%environ}comm") $(echo "$f" | cut -d / -f 3)"
 	done 2>/dev/null
 }
-# A writer is killed, and windows go on: what the rings hold of each is in a log, with its times.
-test_windows_left() {
-	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
-	IDLE_JOB=$work "$record" -q --window schedule:wait=2,active=2,repeat=10 --out "$work/log" -- \
-		"$traced_program" spin-for 800 >/dev/null 2>&1 &
+record_without_writer() { # window, milliseconds
+	IDLE_JOB=$work "$record" -q --window "$1" --out "$work/log" -- "$traced_program" spin-for "$2" >/dev/null 2>&1 &
 	i=0
 	while [ $i -lt 200 ] && ! writer=$(of_this_job | sed -n 's/^tacho-writer //p' | grep .); do
 		i=$((i + 1))
 	done
 	kill -9 $writer
 	wait
+}
+# A writer is killed, and windows go on: what the rings hold of each is in a log, with its times.
+test_windows_left() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	record_without_writer schedule:wait=2,active=2,repeat=10 800
 	equal 'steps of all windows' "$(count_of step)" 20
 	equal windows $(($(grep -c '^window' "$work/told") >= 10)) 1
 	equal 'steps without a time' "$(grep -c '^step .* ns=0$' "$work/told")" 0
+	rm -r "$work/log"
+	record_without_writer schedule:active=1 1500 # more windows than there is space for
+	equal 'one step in each window' $(($(count_of step) <= $(grep -c '^window' "$work/told"))) 1
+	equal 'open steps' "$(grep -c '^step .* open=1' "$work/told")" 0
+	expect 'steps for which there was no window' '^about ignored_calls=[1-9][0-9]'
 }
 # A writer dies of its first write, which stores a window that it has closed: what it had put for
 # threads that make no event, a step and two ranges, is counted.

@@ -486,7 +486,7 @@ static const struct metadata {
 	{ "cupti_warnings", VERDICT_DOUBT, "this CUPTI is known for: ", "" },
 	{ "ignored_calls", VERDICT_DOUBT, "",
 	  " calls were ignored: ends of what had not begun, starts of what had, samples outside a "
-	  "window" },
+	  "window, and steps while the recorder did not answer" },
 	{ "recorder_took", VERDICT_GOOD, "the recorder's process took ", "" },
 	{ "nvtx_note", VERDICT_GOOD, "", "" },
 	{ "saved_why", VERDICT_GOOD, "a flight recorder, saved on ", "" },
