@@ -66,13 +66,13 @@ struct arena_header {
 	 */
 	_Atomic uint64_t commit;
 	struct {
-		uint64_t until; /* tick: what ended later is not in the log; 0: there is none */
+		uint64_t until;  /* tick: what ended later is not in the log; 0: there is none */
 		uint64_t closed; /* windows up to this one are wholly in a log */
 		_Atomic uint64_t bytes; /* of the log's file; ARENA_WHOLE: it is not open */
 	} committed[2];
 	/*
-	 * So many ranges and steps, which were open at a window's end on threads that make no event,
-	 * are in that commit.  A writer that is killed before it loses them.
+	 * So many ranges and steps, which were open at a window's end on threads that make no
+	 * event, are in that commit.  A writer that is killed before it loses them.
 	 */
 	uint64_t late, late_commit;
 	_Atomic uint32_t begun;    /* the program has made an event */
