@@ -17,12 +17,12 @@ struct run {
 	uint32_t track_count;
 	struct accumulator *accs;
 	size_t acc_count;
-	size_t lost_count; /* spans of lost records that were applied; the end of the last */
+	size_t lost_count; /* spans of lost records that were applied, and the end of the last */
 	uint64_t lost_end_ns;
-	uint64_t from_ns, to_ns;          /* of the batch before */
-	struct phase_interval *intervals; /* of one batch, clipped */
+	uint64_t from_ns, to_ns;          /* the filter's bounds in the batch before */
+	struct phase_interval *intervals; /* of one batch, clipped to the filter's bounds */
 	struct step_mark *marks;
-	const struct event **events[BATCH_LISTS]; /* those of one pull, by list */
+	const struct event **events[BATCH_LISTS]; /* pointers to the events of one batch, by list */
 	size_t interval_cap, mark_cap, event_caps[BATCH_LISTS];
 };
 
@@ -37,12 +37,13 @@ const struct table_type **acc_tables(const struct report_type *const *reports_wa
 				free(all);
 				return NULL;
 			}
-			all[count++] = reports_wanted[i]->tables[k]; /* new places are NULL */
+			all[count++] = reports_wanted[i]
+					       ->tables[k]; /* calloc() has set the rest to NULL */
 		}
 	return all;
 }
 
-/* Whether all GPU work that the tables promise is of one GPU. */
+/* Returns whether all tracks with GPU work belong to one GPU. */
 static bool is_one_gpu(const struct trace *trace)
 {
 	const struct track *first = NULL, *track;
@@ -109,7 +110,7 @@ static enum status accs_open(struct run *r, struct tables *into, struct error *e
 	return ST_OK;
 }
 
-/* The state of a report, unless one after it has the same. */
+/* Frees the state of a report, unless a later report shares it. */
 static void acc_release(struct accumulator *f, const struct accumulator *end)
 {
 	const struct report_type *type = f->type;
@@ -170,7 +171,8 @@ static enum status run_open(struct run *r, struct tables *into, struct error *er
 	return accs_open(r, into, err);
 }
 
-/* Whether the mark is the first in a window that we recorded, and whether it leaves that. */
+/* Notes whether a step mark is the first in a recorded window, and whether it reaches beyond that
+ * window. */
 static void mark_in_window(const struct run *r, const struct step_list *l, struct step_row *row,
 			   uint32_t process)
 {
@@ -196,7 +198,7 @@ static bool span_touches(const struct lost_span *span, const struct step_row *ro
 	return span->begin_ns < row->mark_end_ns && span->end_ns > row->begin_ns;
 }
 
-/* Records are missing that belong to steps whose marks have come. */
+/* Marks those steps as cut of which records were lost. Losses may become known after the marks. */
 static void losses_take(struct run *r)
 {
 	const struct lost_span *all;
@@ -213,7 +215,8 @@ static void losses_take(struct run *r)
 	r->lost_end_ns = all[count - 1].end_ns;
 }
 
-/* The steps of all marks, and the marks that are asked for in place of those of the batch. */
+/* Adds the steps of all marks, and replaces the marks of the batch by those that the filter
+ * keeps. */
 static enum status marks_take(struct run *r, struct batch *in, struct error *err)
 {
 	const struct filter *filter = r->how->filter;
@@ -225,7 +228,8 @@ static enum status marks_take(struct run *r, struct batch *in, struct error *err
 		struct step_mark m = in->marks[i];
 		struct step_row *row;
 
-		/* events of other ranks are filtered out, but the stage below has seen them */
+		/* the filter removes events of other ranks, but the context stage below it has read
+		 * their marks */
 		if (filter &&
 		    !filter_wants_rank(filter, trace_get_process(r->trace, m.process)->rank))
 			continue;
@@ -303,7 +307,7 @@ static void work_sort(struct run *r, struct sorted_batch *w, const struct event 
 		list_put(r, w, BATCH_COLLECTIVES, e);
 }
 
-/* The lists of a pull, each in its order. */
+/* Sorts the events of a batch into one list for each kind, which keeps their order. */
 static enum status events_sort(struct run *r, struct sorted_batch *w, struct error *err)
 {
 	for (size_t i = 0; i < BATCH_LISTS; i++) {
@@ -372,7 +376,7 @@ static enum status run_end(struct run *r, struct error *err)
 
 		TRY(steps_resolve(&r->steps[i], err));
 		steps_clip(&r->steps[i], r->from_ns, r->to_ns);
-		/* else no step of those asked for is there */
+		/* no marked step is left, or none was asked for by number: infer the steps */
 		if (!r->steps[i].count || !r->how->filter || !r->how->filter->has_steps)
 			TRY(steps_infer(&r->steps[i], p.begin_ns, p.begin_ns + p.span_ns, err));
 		TRY(steps_keep(&r->steps[i], err));
@@ -380,7 +384,7 @@ static enum status run_end(struct run *r, struct error *err)
 	for (k = 0; k < r->acc_count; k++) {
 		if (r->accs[k].type->end)
 			TRY(r->accs[k].type->end(&r->accs[k], err));
-		/* The tables of the next may grow where its sums were. */
+		/* The tables of the next report may use the memory that this state had. */
 		acc_release(&r->accs[k], r->accs + r->acc_count);
 	}
 	return ST_OK;

@@ -14,23 +14,24 @@ struct acc_request {
 	const struct filter *filter;
 	const char *path;
 	bool per_step;
-	const struct edit_set *edits; /* of --what-if */
+	const struct edit_set *edits; /* the edits of --what-if, borrowed */
 	size_t edit_count;
-	const struct peaks_file *peaks; /* of --peaks */
+	const struct peaks_file *peaks; /* the file of --peaks, borrowed; NULL: data sheets */
 	enum pictures pictures;
 	bool is_alone;  /* no other input is or will be added */
-	size_t ceiling; /* of the sweep's waiting work */
+	size_t ceiling; /* bytes that the sweep may hold for running work */
 	pump_progress progress;
 	void *progress_self;
 };
 
-/* The tables that `reports` fill; ends with NULL; free it with free().  NULL: out of memory. */
+/* Returns the tables that `reports` fill, ending with NULL. The caller frees the array. NULL: out
+ * of memory. */
 const struct table_type **acc_tables(const struct report_type *const *reports);
 
 /*
- * `p` is open, and the caller closes it.  An error of the source is returned after all events
- * before it are in `into`.  After any other error *source_failed is false, and `into` must not be
- * used.
+ * Reads `p`, which the caller has opened and closes, into the tables. After an error of the source
+ * (*source_failed is true) `into` holds all events before the error. After any other error `into`
+ * must not be used.
  */
 enum status acc_run(struct tables *into, struct trace *trace, const struct pipeline *p,
 		    const struct acc_request *how, bool *source_failed, struct error *err);

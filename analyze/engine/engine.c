@@ -17,15 +17,15 @@ enum { RESIDENT_BYTES = 64 * 1024, HOST_BYTES = 256 };
 struct engine {
 	const struct engine_request *how;
 	struct engine_result *all;
-	pthread_mutex_t lock;                   /* of what follows, and of `all` */
-	size_t next;                            /* input to be taken */
-	uint64_t events, done_bytes, all_bytes; /* done_bytes: of inputs that are closed */
-	struct input **open;                    /* by input; NULL: not open, or no memory */
-	enum status status; /* of what is nobody's input: memory, ceilings of the merged tables */
+	pthread_mutex_t lock;                   /* protects the members below and `all` */
+	size_t next;                            /* index of the next input to read */
+	uint64_t events, done_bytes, all_bytes; /* done_bytes: size of the inputs that are closed */
+	struct input **open;                    /* open inputs, by index of the input */
+	enum status status;                     /* first error that belongs to no single input */
 	struct error error;
 };
 
-struct given { /* of one input: the pump says how many events it has given */
+struct given { /* how many events of one input were added to engine.events */
 	struct engine *engine;
 	uint64_t reported;
 };
@@ -41,7 +41,7 @@ static void note_events(void *self, uint64_t events)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Bytes of all inputs; 0 where one is no file of its own. */
+/* Returns the size of all inputs in bytes, or 0 if one is not a regular file. */
 static uint64_t bytes_of(const struct engine_request *how)
 {
 	uint64_t sum = 0;
@@ -78,7 +78,7 @@ static void look(void *self, struct progress_now *now)
 	now->share = now->all_bytes ? work / (double)now->all_bytes : 0;
 }
 
-/* An input that is open, or NULL when it is about to be closed. */
+/* Registers an open input for the progress line. `in` is NULL before the input is closed. */
 static void note_open(struct engine *e, size_t index, struct input *in)
 {
 	struct input_progress at;
@@ -115,8 +115,8 @@ static void merge(struct engine *e, struct tables *from, size_t input)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* NCCL's inspector says again what a trace of the same rank has: its rows stay apart until all
- * inputs are read (report.h). */
+/* Marks the host of processes that NCCL's inspector recorded. A trace of the same rank has the same
+ * collectives, so the marked rows stay apart until all inputs are read (report.h). */
 static enum status mark_inspector(struct trace *trace, struct error *err)
 {
 	const char *format = trace_text(trace, trace_provenance(trace)->format, NULL);
@@ -184,7 +184,7 @@ static enum status input_acc(struct engine *e, size_t index, struct input *in, s
 	return status;
 }
 
-/* What could be read is in the tables; so is why it was not all. */
+/* Stores the text of an input's error in the tables, beside the part that could be read. */
 static enum status note_error(struct tables *into, const char *path, const char *text,
 			      struct error *err)
 {
@@ -261,7 +261,7 @@ enum status engine_accumulate(struct engine_result *out, const struct engine_req
 		e.all_bytes = bytes_of(how);
 		ticker = progress_start(&(struct progress_hooks){ look, show }, &e);
 	}
-	work(&e); /* this thread too, and alone if there is no other */
+	work(&e); /* this thread works too, alone if no other could be started */
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 	progress_stop(ticker);

@@ -10,23 +10,23 @@
 #include "analyze/engine/result.h"
 
 struct engine_request {
-	char *const *paths; /* of inputs, as input_open() takes them */
+	char *const *paths; /* paths of inputs, as input_open() accepts them */
 	size_t count;
-	const struct report_type *const *reports; /* asked for; ends with NULL */
+	const struct report_type *const *reports; /* the requested reports; ends with NULL */
 	const struct name_rules *rules;
 	const struct filter *filter;
 	bool per_step;
-	const struct edit_set *edits;   /* of --what-if; borrowed (analyze/replay/edit.h) */
-	const struct peaks_file *peaks; /* of --peaks; borrowed (analyze/model/peaks.h) */
+	const struct edit_set *edits;   /* edits of --what-if; borrowed (analyze/replay/edit.h) */
+	const struct peaks_file *peaks; /* peaks of --peaks; borrowed (analyze/model/peaks.h) */
 	size_t edit_count;
-	enum pictures pictures; /* of an input that is alone */
-	bool is_part;           /* others will be added to what is found */
-	size_t memory_bytes;    /* of all threads together, more or less */
+	enum pictures pictures; /* which pictures to make if there is only one input */
+	bool is_part;           /* the result will be merged with others */
+	size_t memory_bytes;    /* approximate limit for all threads together */
 	unsigned threads;       /* at least 1 */
-	unsigned helpers;       /* of an input that is alone; 0: none */
+	unsigned helpers;       /* threads that help to read a single input; 0: none */
 	const char *scratch;    /* folder for unlinked files */
-	/* A line that replaces the one before, for a terminal; called on a thread of its own.
-	 * NULL: nobody looks. */
+	/* Shows a progress line that replaces the previous one, for a terminal. It is called on a
+	 * thread of its own. NULL: no progress is shown. */
 	void (*show)(const char *text);
 };
 /*
@@ -35,13 +35,13 @@ struct engine_request {
  */
 enum status engine_accumulate(struct engine_result *out, const struct engine_request *how,
 			      struct error *err);
-/* Whether a filter is set that can remove all events, which is then reported as an error. */
+/* Returns whether `filter` can remove all events. If it does, that is reported as an error. */
 bool engine_is_filtered(const struct filter *filter);
 
 /*
- * Fills `outcomes`, one for each input.  ST_OK even if inputs failed.  If none could be read, *out
- * is NULL and the status is that of the first.  Two inputs with the same rank at the same time are
- * an error that names both.
+ * Fills `outcomes`, one for each input. Returns ST_OK even if some inputs failed. If none could be
+ * read, *out is NULL and the status is that of the first input. Two inputs with the same rank at
+ * the same time are an error whose text names both.
  */
 enum status engine_run(struct tables **out, const struct engine_request *how,
 		       struct engine_outcome *outcomes, struct error *err);

@@ -13,11 +13,11 @@ _Static_assert(1 << OCTAVE_BITS == HIST_PER_OCTAVE, "buckets of an octave");
 struct hist {
 	uint64_t count;
 	uint64_t exact[HIST_EXACT]; /* sorted, while count <= HIST_EXACT */
-	uint64_t *buckets;          /* of [first, first + held), from then on */
+	uint64_t *buckets;          /* counts of buckets [first, first + held) */
 	size_t first, held;
 };
 
-/* Values below HIST_PER_OCTAVE have a bucket each. */
+/* Returns the bucket of a value. Values below HIST_PER_OCTAVE have a bucket each. */
 static size_t bucket_of(uint64_t value)
 {
 	if (value < HIST_PER_OCTAVE)
@@ -76,7 +76,7 @@ static void exact_put(struct hist *h, uint64_t value)
 	h->exact[at] = value;
 }
 
-/* From exact values to buckets. */
+/* Moves the exact values into buckets. */
 static enum status hist_spread(struct hist *h, struct error *err)
 {
 	TRY(hist_reach(h, bucket_of(h->exact[0]), bucket_of(h->exact[h->count - 1]), err));
@@ -95,7 +95,7 @@ enum status hist_put(struct hist *h, uint64_t value, struct error *err)
 	}
 	if (!h->held)
 		TRY(hist_spread(h, err));
-	if (bucket - h->first >= h->held) /* also when it lies before */
+	if (bucket - h->first >= h->held) /* unsigned: also true if `bucket` is below `first` */
 		TRY(hist_reach(h, bucket, bucket, err));
 	h->buckets[bucket - h->first]++;
 	h->count++;
@@ -192,7 +192,7 @@ uint64_t hist_at(const struct hist *h, uint64_t rank)
 		return h->exact[rank];
 	for (i = 0; i < h->held && rank >= h->buckets[i]; i++)
 		rank -= h->buckets[i];
-	/* Its middle. */
+	/* Return the middle of the bucket. */
 	size_t bucket = h->first + i;
 	if (bucket < 2 * HIST_PER_OCTAVE)
 		return bucket;

@@ -21,15 +21,17 @@ void hist_free(struct hist *h); /* accepts NULL */
 enum status hist_put(struct hist *h, uint64_t value, struct error *err);
 enum status hist_merge(struct hist *into, const struct hist *from, struct error *err);
 
-/* For partial results: equal contents give equal bytes, whatever their history. */
+/* Appends the histogram to `out`. Equal contents give equal bytes, in whatever order they were
+ * put. */
 void hist_encode(const struct hist *h, struct buf *out);
 /* Reads into an empty histogram; ST_FORMAT: the bytes are no encoded histogram. */
 enum status hist_decode(struct hist *h, struct bytes *in, struct error *err);
-size_t hist_bytes(const struct hist *h); /* memory that it takes */
+size_t hist_bytes(const struct hist *h); /* returns the bytes of memory in use */
 
-/* NULL reads as an empty one. */
+/* Returns the number of values. Here and below NULL is an empty histogram. */
 uint64_t hist_count(const struct hist *h);
-/* The value at `rank`, 0 the least, count - 1 the greatest; 0 when there is none. */
+/* Returns the value at `rank`, where 0 is the least and count - 1 the greatest; 0 if there is
+ * none. */
 uint64_t hist_at(const struct hist *h, uint64_t rank);
-/* The median; for an even count the mean of the middle two, rounded down. */
+/* Returns the median; for an even count the mean of the middle two values, rounded down. */
 uint64_t hist_median(const struct hist *h);

@@ -16,7 +16,7 @@ struct time_unit time_unit_of(double most_ns, unsigned ms_decimals)
 	return (struct time_unit){ 1e6, most_ns < 10e6 ? 2 : ms_decimals, "ms" };
 }
 
-/* Commas between thousands of a plain number. */
+/* Copies a number and puts commas between its thousands. */
 static char *put_commas(char out[NUMBER_TEXT], const char *plain)
 {
 	size_t digits = strcspn(plain, "."), i, used = 0;
@@ -80,7 +80,7 @@ char *bytes_text(char out[NUMBER_TEXT], double bytes)
 	return out;
 }
 
-/* Parts of a damaged partial file may be any times their whole, which nobody adds up. */
+/* The bound prevents overflow: in a damaged partial file a part may be a multiple of the whole. */
 static int tenths_of(double part, double whole)
 {
 	const double most = 1e6;
@@ -94,7 +94,7 @@ void percents(const double *parts, size_t count, double whole, size_t rest, int 
 	int left = 1000;
 	size_t i;
 
-	if (rest < count && !(parts[rest] > 0)) /* nothing cannot take anything: the largest does */
+	if (rest < count && !(parts[rest] > 0)) /* use the largest part instead */
 		for (rest = 0, i = 1; i < count; i++)
 			if (parts[i] > parts[rest])
 				rest = i;

@@ -44,7 +44,7 @@ enum status engine_partial_put(const struct engine_result *r, const char *settin
 	buf_put_varint(out, r->input_count);
 	for (size_t i = 0; i < r->input_count; i++)
 		put_input(&w, &r->inputs[i]);
-	/* By input: they came as threads were done with theirs. */
+	/* Write the windows in the order of inputs: threads have added them in any order. */
 	buf_put_varint(w.out, r->window_count);
 	for (size_t input = 0; input < r->input_count; input++)
 		for (size_t i = 0; i < r->window_count; i++)
@@ -82,7 +82,8 @@ static enum status take_input(struct partial_reader *r, struct engine_result *in
 	TRY(partial_take_text(r, &text, err));
 	if (r->in.is_truncated || !path || status >= STATUS_MAX || status == ST_END)
 		return inconsistent(err);
-	/* what was read to its end is in the tables: else nothing would finish, without an error */
+	/* an input that was read to its end must be in the tables; otherwise finish() would have
+	 * nothing and report no error */
 	if (status == ST_OK && !o.is_in_tables)
 		return inconsistent(err);
 	o.status = (enum status)status;

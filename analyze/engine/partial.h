@@ -23,13 +23,13 @@
 #define PARTIAL_MAGIC "TACHOPRT"
 enum { PARTIAL_VERSION = 2, PARTIAL_HEADER_BYTES = 24 };
 
-/* Appends to `out`. */
+/* Appends the encoded result to `out`. */
 enum status engine_partial_put(const struct engine_result *r, const char *settings, struct buf *out,
 			       struct error *err);
 /*
- * Merges a partial result into `r`, which engine_result_init() made.  If *settings is NULL it is
- * set to those of the file (owned by the tables); otherwise different settings are an error.  After
- * an error `r` can only be released.
+ * Merges a partial result into `r`, which engine_result_init() has initialized. If *settings is
+ * NULL it is set to the settings in the file (owned by the tables); otherwise it is an error if
+ * they differ. After an error `r` can only be released.
  */
 enum status engine_partial_take(struct engine_result *r, const void *bytes, size_t len,
 				size_t ceiling, const char **settings, struct error *err);

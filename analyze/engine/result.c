@@ -26,7 +26,7 @@ enum status engine_result_init(struct engine_result *r, const struct report_type
 	*r = (struct engine_result){ .tables = NULL };
 	add_report(r, &report_base);
 	for (size_t i = 0; asked[i]; i++) {
-		/* first what it shows too: its finish() may look at their figures */
+		/* first the reports whose tables it shows: its finish() may use their figures */
 		for (size_t k = 0; asked[i]->with && asked[i]->with[k]; k++)
 			add_report(r, asked[i]->with[k]);
 		add_report(r, asked[i]);
@@ -81,7 +81,7 @@ enum status engine_result_windows(struct engine_result *r, struct tables *from, 
 	const union value *row;
 
 	for (size_t i = 0; (row = table_at(windows, i)); i++) {
-		const union value *rank = NULL; /* a filter may have left it out */
+		const union value *rank = NULL; /* NULL: a filter removed the rank */
 
 		for (size_t k = 0; k < table_count(ranks) && !rank; k++)
 			if (!memcmp(table_at(ranks, k), row, RANK_KEYS * sizeof(*row)))
@@ -99,15 +99,16 @@ enum status engine_result_windows(struct engine_result *r, struct tables *from, 
 	return ST_OK;
 }
 
-struct ranks_known { /* with other rows than those of NCCL's inspector, in order */
+struct ranks_known { /* sorted ranks that have rows of other formats than NCCL's inspector */
 	uint64_t *all;
 	size_t count;
-	bool any_left; /* ranks with nothing else */
+	bool any_left; /* some ranks have only rows of NCCL's inspector */
 };
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* Steps, ranks or times of which there is nothing are a mistake; an empty trace is none. */
+/* Returns whether any event is left. A filter that leaves none is an error, an empty trace is
+ * not. */
 static bool has_events(const struct engine_result *r)
 {
 	struct table *ranks = tables_find(r->tables, "ranks");
@@ -119,7 +120,7 @@ static bool has_events(const struct engine_result *r)
 	return false;
 }
 
-/* Of a rank that has a trace, or else without the mark. */
+/* Keeps a row without the mark, and a marked row whose rank has no trace; removes the mark. */
 static enum status keep_alone(void *self, struct table *t, union value *row, bool *is_kept,
 			      struct error *err)
 {
@@ -142,7 +143,7 @@ static enum status keep_alone(void *self, struct table *t, union value *row, boo
 	return row[1].text ? ST_OK : ST_CEILING;
 }
 
-/* Inputs of other formats: what all are called by. */
+/* Keeps inputs that NCCL's inspector did not write, if no rank depends on the others. */
 static enum status keep_others(void *self, struct table *inputs, union value *row, bool *is_kept,
 			       struct error *err)
 {
@@ -154,7 +155,8 @@ static enum status keep_others(void *self, struct table *inputs, union value *ro
 	return ST_OK;
 }
 
-/* Ends that rows of NCCL's inspector stand apart. */
+/* Ends the separation of rows of NCCL's inspector, after copying their figures to rows of
+ * traces. */
 static enum status join(struct engine_result *r, struct error *err)
 {
 	struct table *ranks = tables_find(r->tables, "ranks");
@@ -167,7 +169,7 @@ static enum status join(struct engine_result *r, struct error *err)
 
 		any |= row_is_beside(row);
 		if (!row_is_beside(row) && row[0].u64 != NO_U64)
-			known.all[known.count++] = row[0].u64; /* they come in order */
+			known.all[known.count++] = row[0].u64; /* rows are sorted by rank */
 	}
 	for (size_t i = 0; any && r->reports[i] && status == ST_OK; i++)
 		if (r->reports[i]->join)
@@ -194,10 +196,12 @@ enum status engine_result_finish(struct engine_result *r, bool is_filtered, stru
 	if (!usable)
 		return fail(err, r->input_count ? r->inputs[0].outcome.status : ST_USAGE, NOWHERE,
 			    "no input could be read");
-	/* DEFINITIONS.md 8: the same rank twice is an error; two windows of it are not. */
+	/* DEFINITIONS.md 8: two inputs with one rank at the same time are an error; two windows of
+	 * a rank are not. */
 	for (size_t i = 0; i < r->window_count; i++)
 		r->windows[i].path = r->inputs[r->windows[i].input].path;
-	/* Of equal ones the path decides, so that an error reads the same in any order of inputs.
+	/* The path decides between equal windows, so that an error's text does not depend on the
+	 * order of inputs.
 	 */
 	SORT_BY(r->windows, r->window_count, UP(struct engine_window, rank),
 		UP(struct engine_window, host), UP(struct engine_window, pid),

@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct lifetime { /* of a process, as far as one input has it */
+struct lifetime { /* when a process existed, according to one input */
 	uint64_t rank, pid, begin_ns, end_ns, input_begin_ns;
 	const char *host, *id, *path;
 	size_t input;
 };
 
-/* The processes of all inputs, those of an input together, inputs by their first instant. */
+/* Returns the processes of all inputs, grouped by input, inputs in the order of their first
+ * instants. The caller frees the array. */
 static struct lifetime *lifetimes_take(const struct engine_result *r, size_t *count)
 {
 	struct lifetime *all = calloc(r->window_count + 1, sizeof(*all));
@@ -35,7 +36,7 @@ static struct lifetime *lifetimes_take(const struct engine_result *r, size_t *co
 	for (size_t i = 0; i < r->window_count; i++) {
 		const struct engine_window *w = &r->windows[i];
 
-		/* the inspector's file of a trace is of the whole job */
+		/* beside traces, skip the inspector's file: it covers the whole job */
 		if (any_alone && strstr(w->host, BESIDE_MARK))
 			continue;
 		all[taken++] =
@@ -52,7 +53,7 @@ static struct lifetime *lifetimes_take(const struct engine_result *r, size_t *co
 	for (size_t i = 0; i < taken; i++) {
 		struct lifetime *last = n ? &all[n - 1] : NULL;
 
-		/* windows of a process */
+		/* merge the windows of one process */
 		if (last && last->input == all[i].input && last->rank == all[i].rank &&
 		    last->pid == all[i].pid && !strcmp(last->host, all[i].host)) {
 			if (all[i].end_ns > last->end_ns)
@@ -77,7 +78,8 @@ static bool are_of_two_runs(const struct lifetime *a, const struct lifetime *b)
 	return a->end_ns < b->begin_ns || b->end_ns < a->begin_ns;
 }
 
-/* Whether an input, lifetimes [first, end), cannot be of a run, which has some of those before. */
+/* Returns whether an input, lifetimes [first, end), cannot belong to run `number`, to which some of
+ * the lifetimes before `first` belong. */
 static bool begins_run(const struct runs *r, const struct lifetime *all, size_t first, size_t end,
 		       uint32_t number)
 {
@@ -124,7 +126,7 @@ enum status runs_find(struct runs *out, const struct engine_result *r, struct er
 
 /* ---- the run that is wanted --------------------------------------------------------------- */
 
-/* 0: none, or "all" */
+/* Returns the number in an argument of --run; 0 if there is none, or for "all". */
 static size_t number_of(const char *option)
 {
 	char *end = NULL;

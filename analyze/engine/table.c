@@ -14,10 +14,10 @@ struct table {
 	struct tables *tables;
 	const struct table_type *type;
 	size_t keys, columns;
-	union value **rows;    /* in the order in which they were made, as `index` numbers them */
-	union value **ordered; /* the first `ordered_count` of them in key order */
+	union value **rows;    /* in the order in which they were added, which `index` refers to */
+	union value **ordered; /* the first `ordered_count` rows in key order */
 	size_t count, cap, ordered_cap, ordered_count;
-	size_t gone_bytes; /* texts of rows that went for others: the arena still has them */
+	size_t gone_bytes; /* bytes of texts in removed rows, which the arena cannot free */
 	struct hash_index index;
 };
 
@@ -148,7 +148,7 @@ size_t table_count(const struct table *t)
 	return t ? t->count : 0;
 }
 
-/* NULL: the tables do not hold it. */
+/* Returns the tables' copy of a text; NULL if they have none. */
 static const char *text_find(const struct tables *t, const char *text, uint64_t hash)
 {
 	uint32_t i;
@@ -194,7 +194,7 @@ struct hist *table_hist(struct table *table, struct error *err)
 	return h;
 }
 
-/* What a cell holds before anything was combined into it. */
+/* Returns the value of a cell before anything was combined into it. */
 static union value neutral(const struct column *c)
 {
 	if (c->cell == CELL_F64)
@@ -208,8 +208,8 @@ static union value neutral(const struct column *c)
 
 enum { KEYS_MAX = 16 };
 
-/* Returns the row with these keys, or NULL.  `keys` hold texts as the tables do, so that equal keys
- * have equal words. */
+/* Returns the row with these keys, or NULL. Texts in `keys` must be the tables' copies, so that
+ * equal keys have equal words. */
 static union value *row_at(const struct table *t, const union value keys[KEYS_MAX], uint64_t *hash)
 {
 	uint32_t i;
@@ -224,7 +224,7 @@ static union value *row_at(const struct table *t, const union value keys[KEYS_MA
 	return NULL;
 }
 
-/* The same of keys with any texts.  The tables do not take texts from them. */
+/* Like row_at(), for keys with any texts, which are not copied into the tables. */
 static union value *row_find(const struct table *t, const union value *given)
 {
 	union value keys[KEYS_MAX];
@@ -321,7 +321,7 @@ size_t table_group_end(struct table *t, size_t first, size_t keys)
 {
 	size_t end = first;
 
-	/* texts of the tables are equal where their addresses are */
+	/* the tables have one copy of each text, so equal texts have equal addresses */
 	while (end < t->count &&
 	       !memcmp(table_at(t, end), table_at(t, first), keys * sizeof(union value)))
 		end++;
@@ -337,7 +337,7 @@ uint64_t tables_sum(struct tables *all, const char *table, const char *column)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t more = table_at(t, i)[at].u64;
 		if (more != NO_U64 && __builtin_add_overflow(sum, more, &sum))
-			return UINT64_MAX; /* a damaged partial file */
+			return UINT64_MAX; /* overflow: a damaged partial file */
 	}
 	return sum;
 }
@@ -355,7 +355,7 @@ bool tables_any(struct tables *all, const char *table, const char *column)
 
 struct printed {
 	struct table *table;
-	size_t above, by, tie; /* keys of the row above; the columns that order */
+	size_t above, by, tie; /* number of the parent's keys; ordering columns */
 };
 
 static int compare_printed(const void *pa, const void *pb, void *self)
@@ -449,7 +449,7 @@ enum status table_sift(struct table *t, table_keep_fn keep, void *self, struct e
 	return ST_OK;
 }
 
-/* For a row that comes before it in key order. */
+/* A table_keep_fn that removes the row `self` and counts its texts in gone_bytes. */
 static enum status keep_not(void *self, struct table *t, union value *row, bool *is_kept,
 			    struct error *err)
 {

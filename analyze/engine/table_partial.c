@@ -127,7 +127,7 @@ static enum status text_copy(struct partial_reader *r, struct partial_text *of, 
 	*text = NULL;
 	if (!of)
 		return ST_OK;
-	if (!of->text) { /* the tables take a copy when a text is first wanted */
+	if (!of->text) { /* copy a text into the tables only when it is first needed */
 		char *copy = strndup(of->bytes, of->len);
 		if (!copy)
 			return fail_memory(err);
@@ -149,7 +149,7 @@ enum status partial_take_text(struct partial_reader *r, const char **text, struc
 
 struct read_column {
 	uint8_t cell, combine;
-	size_t place; /* in our rows; NOT_OURS: a column that this version does not have */
+	size_t place; /* index in our rows; NOT_OURS: this version has no such column */
 };
 
 static enum status take_column(struct partial_reader *r, const struct table *t,
@@ -180,7 +180,7 @@ static enum status take_column(struct partial_reader *r, const struct table *t,
 	return ST_OK;
 }
 
-/* Of a text its number in r->texts and 1, or 0. */
+/* Reads one cell. Texts are returned as their index in r->texts plus 1, or 0 for none. */
 static enum status take_value(struct partial_reader *r, uint8_t cell, union value *v,
 			      struct error *err)
 {
@@ -232,7 +232,7 @@ static enum status row_add(struct partial_reader *r, struct table *t,
 			if (column_is_text(ours)) {
 				uint64_t n = read[i].u64;
 				TRY(text_copy(r, n ? &r->texts[n - 1] : NULL, &read[i].text, err));
-				/* who finishes and prints relies on the texts of a row */
+				/* reports and formats rely on texts that must not be NULL */
 				if (!read[i].text && !column_may_be_null(type, ours))
 					return inconsistent(err);
 			}
@@ -267,7 +267,7 @@ static enum status take_row(struct partial_reader *r, struct table *t,
 	return status;
 }
 
-/* *t: which it was; NULL: none of ours. */
+/* Reads one table. *t becomes the table of this version, or NULL if it has none of that name. */
 static enum status take_table(struct partial_reader *r, struct table **t, struct error *err)
 {
 	struct read_column columns[COLUMNS_MAX];
@@ -282,7 +282,7 @@ static enum status take_table(struct partial_reader *r, struct table **t, struct
 	for (uint64_t i = 0; i < count; i++)
 		TRY(take_column(r, *t, &columns[i], err));
 	if (*t) {
-		/* Each of ours once. */
+		/* Check that the file has each of our columns exactly once. */
 		const struct table_type *type = table_type(*t);
 		size_t i, times;
 		for (size_t place = 0; place < table_columns(type); place++) {

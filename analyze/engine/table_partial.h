@@ -24,33 +24,33 @@
 #include "schemas/base/map.h"
 #include "schemas/base/vec.h"
 
-struct partial_writer { /* zeroed but `out`: nothing written yet */
+struct partial_writer { /* all members zero but `out`: nothing was written yet */
 	struct buf *out;
 	const char **texts; /* borrowed from the caller */
 	size_t count, cap;
-	struct hash_index index; /* of texts */
-	enum status status;      /* the first error, which is kept: out of memory */
+	struct hash_index index; /* numbers of the texts written so far */
+	enum status status;      /* the first error: out of memory */
 };
 void partial_put_text(struct partial_writer *w, const char *text);
 void partial_put_tables(struct partial_writer *w, const struct tables *tables);
-/* Frees all but the buffer, and returns `status`. */
+/* Frees everything but the buffer, and returns `status`. */
 enum status partial_writer_release(struct partial_writer *w, struct error *err);
 
 struct partial_text {
-	const char *bytes; /* of the file */
+	const char *bytes; /* points into the file */
 	size_t len;
-	const char *text; /* of the tables; NULL: not wanted yet */
+	const char *text; /* copy in the tables; NULL: not needed yet */
 };
-struct partial_reader { /* zeroed but `in`, `tables`, `ceiling` */
+struct partial_reader { /* all members zero but `in`, `tables` and `ceiling` */
 	struct bytes in;
-	struct tables *tables; /* into which, and whose texts are used */
-	size_t ceiling;        /* of histograms */
+	struct tables *tables; /* the tables to fill, which also own all texts */
+	size_t ceiling;        /* limit for histograms in bytes */
 	size_t hist_bytes;
 	struct partial_text *texts;
 	size_t count, cap;
 };
-/* *text is NULL if no text was written. */
+/* Reads a text, which the tables own. *text is NULL if none was written. */
 enum status partial_take_text(struct partial_reader *r, const char **text, struct error *err);
-/* Combines rows with those that exist; it is an error if a table of r->tables is missing. */
+/* Combines the rows with existing ones. Fails if the file lacks a table of r->tables. */
 enum status partial_take_tables(struct partial_reader *r, struct error *err);
 void partial_reader_release(struct partial_reader *r);
