@@ -5,7 +5,6 @@
 #include "analyze/format/diff/diff.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { KEPT_SETTINGS = 1 << 20 };
 

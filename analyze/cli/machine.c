@@ -6,7 +6,6 @@
 
 #include <langinfo.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -12,9 +12,7 @@
 
 #include <archive.h>
 #include <locale.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 extern char **environ;

@@ -13,12 +13,9 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { PARAMS_MAX = 9, ARGUMENTS_MAX = 24, COMPLAINT_MAX = 2000, FILES_DEPTH = 16 };
 

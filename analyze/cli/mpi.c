@@ -12,7 +12,6 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PARTIAL_MAX ((size_t)4 << 30)

@@ -6,9 +6,6 @@
 #include "analyze/report/where/where.h"
 #include "analyze/report/report_list.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define AT(member) offsetof(struct analyze_options, member)
 
 const struct option analyze_options[] = {

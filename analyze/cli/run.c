@@ -11,7 +11,6 @@
 #include "convert/output/output.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define TOOL "tacho-analyze"

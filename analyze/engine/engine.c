@@ -4,12 +4,10 @@
 #include "analyze/engine/accumulate.h"
 #include "convert/base/messages.h"
 #include "convert/input/input.h"
-#include "schemas/base/vec.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum { RESIDENT_BYTES = 64 * 1024, HOST_BYTES = 256 };

@@ -2,7 +2,6 @@
 #include "analyze/engine/hist.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	OCTAVE_BITS = 6, /* HIST_PER_OCTAVE = 1 << OCTAVE_BITS */

@@ -5,7 +5,6 @@
 #include "schemas/base/crc32c.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { AT_VERSION = 8, AT_CRC = 12, AT_LENGTH = 16, STATUS_MAX = 64 };
 

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool acc_is_helper(const struct accumulator *f, uint32_t process)
 {

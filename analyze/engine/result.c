@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void add_report(struct engine_result *r, const struct report_type *type)
 {

@@ -6,7 +6,6 @@
 #include "schemas/base/sort.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct lifetime { /* when a process existed, according to one input */
 	uint64_t rank, pid, begin_ns, end_ns, input_begin_ns;

@@ -4,7 +4,6 @@
 #include "analyze/engine/hist.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define NOT_OURS SIZE_MAX
 enum { TEXT_NONE, TEXT_NEW, TEXT_FIRST, COLUMNS_MAX = 64 };

@@ -4,8 +4,6 @@
 
 #include "analyze/report/report_list.h"
 
-#include <string.h>
-
 /* Of what tables whose name begins so are, and what stands behind their figures. */
 static const struct table_of {
 	const char *prefix, *section;

@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char *const default_phases[] = { "validation", "checkpoint",    "data",
 					      "optimizer",  "backward",      "forward",

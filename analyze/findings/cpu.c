@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A smaller share of a step is what any loop has. */
 #define PHASE_LEAST 0.05

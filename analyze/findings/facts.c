@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 const char *span_text(char out[SPAN_TEXT], double ns)
 {

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char ADVICE_NO_BACKWARD[] = "use a larger batch per collective; overlap two halves of "
 					 "a batch; fuse the collective with the next operation";

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BUSY_LEAST = 5 };   /* samples: fewer say nothing of a run */
 #define BELOW_BASE    0.97 /* of the clock that a GPU keeps by default */

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static double wait_of(const struct facts *f, const char *cause)
 {

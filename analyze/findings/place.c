@@ -9,14 +9,12 @@
  */
 #include "analyze/findings/internal.h"
 
-#include "analyze/report/report_list.h"
 #include "analyze/report/where/where.h"
 #include "schemas/base/sort.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PLACE_COLUMNS(X)                                                                           \
 	X(PLACE_WHAT = RANK_KEYS, "what", NULL, TEXT, KEY, "what work does, or an idle cause")     \

@@ -2,14 +2,12 @@
 /* Rules about windows, steps, memory and ranks. */
 #include "analyze/findings/rule.h"
 
-#include "analyze/report/comm/comm.h"
 #include "analyze/report/frontier/frontier.h"
 #include "analyze/report/shared.h"
 #include "schemas/base/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- steps ------------------------------------------------------------------------------ */
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/findings/internal.h"
 
-#include "analyze/report/comm/comm.h"
 #include "analyze/report/replay/log.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define UNEXPLAINED_MOST 0.1                /* of a step */
 #define BLANK_NS         100000u            /* between launches shorter ones are Python's */

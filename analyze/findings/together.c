@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 double found_of(const struct facts *f, const struct found *one)
 {

@@ -5,9 +5,6 @@
  */
 #include "analyze/findings/internal.h"
 
-#include <string.h>
-#include <strings.h>
-
 enum { TRAIT_WORD = RANK_KEYS, TRAIT_THERE };
 #define TRAITS_COLUMNS(X)                                                                          \
 	X(TRAITS_TRAIT = RANK_KEYS, "trait", NULL, TEXT, KEY, "what the names of the input show")  \

@@ -7,7 +7,6 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define VERDICT_COLUMNS(X)                                                                         \
 	X(VERDICT_OF, "of", NULL, TEXT, KEY, "the run")                                            \

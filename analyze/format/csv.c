@@ -5,7 +5,6 @@
 #include "convert/base/csv.h"
 
 #include <math.h>
-#include <string.h>
 
 static void put_cell(struct buf *out, const struct column *c, union value v)
 {

@@ -3,7 +3,6 @@
 #include "convert/output/output.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum status views_new(struct view **out, struct tables *tables, struct error *err)
 {

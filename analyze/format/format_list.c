@@ -2,8 +2,6 @@
 /* Holds the list and the look-up by name, nothing else: no cycle of objects may run through it. */
 #include "analyze/format/format.h"
 
-#include <string.h>
-
 const struct format_type *const format_types[] = {
 #define X(name) &format_##name,
 	FORMAT_LIST(X)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* Rates in the order of NUMBER_LIST: none, FP64, FP32, TF32, FP16, BF16, FP8, FP4, INT8. */
 #define MATRIX(fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8)                                       \

@@ -4,7 +4,6 @@
 #include "convert/name/rules.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum status replay_open(struct replay **out, struct error *err)
 {

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FOR_STATES(x) for (unsigned k = 0; k < (x)->states; k++)
 

@@ -3,8 +3,6 @@
 
 #include "schemas/base/hash.h"
 
-#include <string.h>
-
 RANK_TABLE_TYPE(owned, &table_ranks, ATTRIBUTION_COLUMNS, .nest = NEST_NEVER);
 
 #define RECORDING_COLUMNS(X)                                                                       \

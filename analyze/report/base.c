@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every run says: which inputs and ranks, what was lost, whether it is to be trusted. */
-#include "analyze/engine/report.h"
 #include "analyze/engine/runs.h"
-#include "convert/stage/step_list.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -3,8 +3,6 @@
 
 #include "schemas/base/vec.h"
 
-#include <string.h>
-
 #define CELL_COLUMNS(X)                                                                            \
 	X(CELL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \
 	  "the device's number in its process")                                                    \

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define COPY_COLUMNS(X)                                                                            \
 	X(COPY_DIRECTION = RANK_KEYS, "direction", "direction", TEXT, KEY,                         \

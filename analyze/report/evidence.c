@@ -3,7 +3,6 @@
 #include "analyze/report/where/where.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static RANK_TABLE_TYPE(behind, &table_ranks, EVIDENCE_COLUMNS, .nest = NEST_NEVER,
 		       .null_texts = "range python path cause phase");

@@ -5,7 +5,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static RANK_TABLE_TYPE(host_time, &table_ranks, HOST_COLUMNS, .nest = NEST_NEVER);
 

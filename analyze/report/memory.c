@@ -7,12 +7,10 @@
 #include "analyze/report/gauge.h"
 #include "analyze/report/shared.h"
 #include "schemas/base/vec.h"
-#include "schemas/base/sort.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { LEAK_STEPS = 20, GAUGES_MAX = 4096 };
 

@@ -6,7 +6,6 @@
  */
 #include "analyze/report/shared.h"
 
-#include "analyze/report/comm/comm.h"
 #include "analyze/report/frontier/frontier.h"
 #include "analyze/report/report_list.h"
 #include "schemas/base/sort.h"
@@ -14,7 +13,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define BALANCE_COLUMNS(X)                                                                         \
 	X(BALANCE_NAMES = RANK_KEYS, "names", "kernels", U64, DERIVED,                             \

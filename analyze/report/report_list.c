@@ -4,8 +4,6 @@
 
 #include "analyze/report/shared.h"
 
-#include <string.h>
-
 const struct report_type *const report_types[] = {
 #define X(name) &report_##name,
 	REPORT_LIST(X)

@@ -10,7 +10,6 @@
 #include "analyze/engine/report.h"
 
 #include "convert/stage/segments.h"
-#include "schemas/base/map.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 

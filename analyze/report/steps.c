@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define STEP_COLUMNS(X)                                                                            \
 	X(STEP_NUMBER = RANK_KEYS, "step", "step", U64, KEY, "its number")                         \

@@ -4,7 +4,6 @@
 #include "schemas/base/sort.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static struct running_work *work_at(const struct sweep *s, uint32_t work)
 {

@@ -6,7 +6,6 @@
 #include "schemas/base/sort.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum status spans_grow(struct sweep *s, struct span_queue *v, size_t size, struct error *err)
 {

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const struct report_type *const diff_reports[] = { &report_summary, &report_steps, &report_idle,
 						   &report_attribution, NULL };

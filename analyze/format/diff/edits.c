@@ -12,7 +12,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { KINDS_MOST = REPLAYED_SETS - 1, KIND_TEXT = 48, CHAIN_MOST = DIFF_EDITS / 2 };
 

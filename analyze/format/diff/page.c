@@ -7,7 +7,6 @@
 #include "analyze/format/text/line.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { NAME_WIDTH = 40, HTML_NAME_WIDTH = 60, OWNER_AT = 78, BAR_WIDTH = 20 };
 

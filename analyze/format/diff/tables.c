@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static void csv_cell(struct buf *out, const char *text)
 {

@@ -5,14 +5,12 @@
  */
 #include "analyze/format/diff/diff.h"
 
-#include "analyze/report/shared.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- what is not equal before any time is compared -------------------------------------- */
 

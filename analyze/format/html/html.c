@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <string.h>
 
 enum { WORD_MAX = 128 };
 

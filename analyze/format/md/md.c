@@ -5,8 +5,6 @@
 #include "analyze/format/page/page.h"
 #include "schemas/base/utf8.h"
 
-#include <string.h>
-
 /* What Markdown or a browser would interpret is escaped; a line stays a line. */
 static void put_text(struct buf *out, const char *text)
 {

@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #define BLOCKS_BYTES ((size_t)4 << 30) /* a page has no ceiling but that of its tables */
 

@@ -4,8 +4,6 @@
 
 #include "analyze/report/check/check.h"
 
-#include <string.h>
-
 enum { NAME_AT = 14, TEXT_AT = 30, ROWS_BAD = 8, ROWS_OTHER = 2, NARROW = 60 };
 
 static const struct verdict_type {

@@ -5,7 +5,6 @@
 #include "schemas/base/vec.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- collectives ------------------------------------------------------------------------ */
 

@@ -2,11 +2,8 @@
 /* FIX FIRST: what to change, by what it saves; and the report of findings in full. */
 #include "analyze/format/page/internal.h"
 
-#include "analyze/findings/rule.h"
-
 #include <ctype.h>
 #include <math.h>
-#include <string.h>
 
 enum { RULE_AT = 14, BRIEF_AT = 31, EDITS_BESIDE = 35 /* bytes of a rule and its edits */ };
 

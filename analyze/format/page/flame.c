@@ -2,8 +2,6 @@
 /* Flame graphs of a page for a browser: where GPU time goes, and who makes GPUs wait. */
 #include "analyze/format/page/internal.h"
 
-#include <string.h>
-
 static void add_flame(const struct page *p, const struct view *v, const char *kind,
 		      const char *title, const char *note, struct blocks *b)
 {

@@ -2,8 +2,6 @@
 /* FRONTIER: of which rank and phase the time of the job's steps was. */
 #include "analyze/format/page/internal.h"
 
-#include <string.h>
-
 enum { LINES = 8 /* and one for the rest */ };
 
 struct share { /* of a step of the job */

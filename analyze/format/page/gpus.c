@@ -2,8 +2,6 @@
 /* GPU TIME: what a GPU did with its window, and why it did nothing; of several one line each. */
 #include "analyze/format/page/internal.h"
 
-#include <string.h>
-
 enum { IDLE_CLASS = 3, CLASSES = 6, CAUSE_LINES = 8, CAUSES_AT = 40 };
 
 static const struct gpu_class_row {

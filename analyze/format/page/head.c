@@ -3,7 +3,6 @@
 #include "analyze/format/page/internal.h"
 
 #include <math.h>
-#include <string.h>
 
 static const char *text_of(const struct view *v, size_t row, const char *column, const char *none)
 {

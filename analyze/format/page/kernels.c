@@ -5,7 +5,6 @@
 #include "analyze/engine/hist.h"
 
 #include <ctype.h>
-#include <string.h>
 
 struct kernel {
 	const char *name, *class;

@@ -2,8 +2,6 @@
 /* MEMORY: the level that matters most, over the window. */
 #include "analyze/format/page/internal.h"
 
-#include <string.h>
-
 enum { OWNERS = 5 };
 
 struct level { /* a row of the table `memory` */

@@ -2,8 +2,6 @@
 /* The reports `modules` and `stacks` in a terminal: where in the model. */
 #include "analyze/format/page/internal.h"
 
-#include <string.h>
-
 enum { MODULE_LINES = 40, STACK_LINES = 15, STACK_FRAMES = 3 };
 
 struct module_line {

@@ -5,8 +5,6 @@
  */
 #include "analyze/format/page/internal.h"
 
-#include <string.h>
-
 static const char *const order_of_phases[] = {
 	"data",          "forward",       "backward",     "optimizer",
 	"communication", "checkpoint",    "validation",   "", /* all that has no place of its own */

@@ -9,7 +9,6 @@
 #include "schemas/base/vec.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- steps ------------------------------------------------------------------------------ */
 

@@ -5,7 +5,6 @@
 #include "schemas/base/vec.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { ROWS_MOST = 128, COLUMNS_MOST = 64 /* of a picture; more share one */ };
 

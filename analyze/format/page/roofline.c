@@ -4,7 +4,6 @@
 #include "analyze/format/page/internal.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Both axes are logarithmic: powers of two of FLOPs per byte, powers of ten of TFLOP/s. */
 enum { DOTS = 60, ROOFS = 6, FROM_INTENSITY = -4, TO_INTENSITY = 14, DECADES = 5 };

@@ -9,7 +9,6 @@
 #include "schemas/base/vec.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
 	P90_FROM = 20, /* steps from which on a quantile is printed */

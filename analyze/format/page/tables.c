@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <string.h>
 
 enum { MD_ROWS = 50, ACTION_WIDTH = 29, GRAPHS_WIDE = 130 };
 

@@ -3,7 +3,6 @@
 
 #include "schemas/base/utf8.h"
 
-#include <string.h>
 #include <wchar.h>
 
 const char *plain_glyph(uint32_t c)

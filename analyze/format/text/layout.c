@@ -5,7 +5,6 @@
 #include "schemas/base/sort.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	NAME_WIDTH = 48, /* most of a name in a table that lays itself out */

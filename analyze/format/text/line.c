@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <wchar.h>
 
 #define LINE_WIDE  UINT32_MAX

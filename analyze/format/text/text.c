@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { CALLOUT_AT = 14, TIMELINE_AT = 14, SPARK_MAX = 60 };
 /* Of a finding: where the sign of its saving stands, where the saving ends, what a label takes. */

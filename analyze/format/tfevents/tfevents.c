@@ -24,7 +24,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { TAG_BYTES = 512, GPUS_MOST = 64 };
 #define CARD_BYTES ((size_t)64 << 20)

@@ -11,7 +11,6 @@
 #include "schemas/model/records.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { KEPT = 1 << 16 };
 /* What the name of an event says. */

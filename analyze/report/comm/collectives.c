@@ -6,7 +6,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct of_number { /* of a step */
 	uint64_t number;

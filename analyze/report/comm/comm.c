@@ -11,7 +11,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 RANK_TABLE_TYPE(comm, &table_ranks, COMM_COLUMNS, .by = "total_ns");
 

@@ -4,8 +4,6 @@
 #include "schemas/base/sort.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 /* clang-format off */
 /*

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives matched over the ranks (DEFINITIONS.md 7): who waited, and for whom. */
 #include "analyze/report/comm/collectives.h"
-#include "analyze/report/comm/comm.h"
 
 #include "convert/stage/collective.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { ROWS_MOST = 1 << 15 /* of stragglers and of pairs; more are not kept apart */ };
 

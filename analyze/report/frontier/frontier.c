@@ -12,7 +12,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 RANK_TABLE_TYPE(frontier_spans, &table_ranks, SPANS_COLUMNS, .nest = NEST_NEVER);
 

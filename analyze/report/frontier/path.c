@@ -12,7 +12,6 @@
 #include "schemas/base/sort.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- sync points ------------------------------------------------------------------------ */
 

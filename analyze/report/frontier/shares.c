@@ -5,7 +5,6 @@
 #include "schemas/base/vec.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { PART_STEPS = 1 << 10 /* more steps are not itemised */, KINDS_MOST = 1 << 10 };
 

@@ -6,7 +6,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdio.h>
-#include <string.h>
 
 RANK_TABLE_TYPE(hang_calls, &table_ranks, CALL_COLUMNS, .nest = NEST_NEVER,
 		.null_texts = "sizes types members description where");

@@ -16,7 +16,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MEMBERS_MOST = 1 << 20, WORLD_MOST = 1 << 14 };
 

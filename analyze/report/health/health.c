@@ -5,7 +5,6 @@
 #include "schemas/base/vec.h"
 
 #include <math.h>
-#include <string.h>
 
 static RANK_TABLE_TYPE(health, &table_ranks, HEALTH_COLUMNS);
 

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define STATS_COLUMNS(X, unit, mean_type, type, combine)                                           \
 	X(STATS_COUNT, "count", "count", U64, SUM, "values")                                       \

@@ -8,7 +8,6 @@
 #include "schemas/model/call.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum call_kind {
 	CALL_KNOWN = 1,

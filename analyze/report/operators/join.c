@@ -6,7 +6,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { COMPARED_MAX = 64 << 20 }; /* pairs of names of a launch and of a capture */
 

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FIGURES(X, prefix, where)                                                                  \
 	X(prefix##_CALLS = where, "calls", "calls", U64, SUM, "of the operator")                   \

@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Shares of the worst ranks of which M_W tells. */
 #define WORST_SHARE 0.03

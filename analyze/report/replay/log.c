@@ -7,7 +7,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 const struct table_type table_replay_log = {
 	.name = "replay_log",

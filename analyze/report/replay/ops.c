@@ -7,7 +7,6 @@
 #include "schemas/model/args.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	OPS_APART = 8,       /* computations between two begins of communication */

@@ -7,10 +7,8 @@
 #include "schemas/base/buf.h"
 #include "schemas/base/map.h"
 #include "schemas/base/vec.h"
-#include "schemas/model/records.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	CALL_ACTIVITY = 0x0f,

@@ -9,7 +9,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define WHAT_IF_COLUMNS(X)                                                                         \
 	X(WHAT_IF_STEPS = RANK_KEYS + 1, "steps", NULL, U64, SUM,                                  \

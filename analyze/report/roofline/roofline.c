@@ -5,7 +5,6 @@
 #include "analyze/report/report_list.h"
 
 #include <math.h>
-#include <string.h>
 
 #define ROOFLINE_COLUMNS(X)                                                                        \
 	X(ROOFLINE_NAME = RANK_KEYS, "name", "operator", TEXT, KEY,                                \

@@ -12,7 +12,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define AVERAGE_FIGURES(X, prefix, where)                                                          \
 	X(prefix##_CALLS = where, "calls", "# of Calls", U64, SUM, "calls that are left")          \

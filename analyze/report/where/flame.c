@@ -11,7 +11,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 TABLE_TYPE(flame, FLAME_COLUMNS, .nest = NEST_NEVER, .is_picture = true);
 

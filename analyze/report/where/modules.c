@@ -5,10 +5,8 @@
  * all modules around it.
  */
 #include "analyze/report/where/where.h"
-#include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define MODULE_COLUMNS(X)                                                                          \
 	X(MODULE_PATH = RANK_KEYS, "path", "module", TEXT, KEY,                                    \

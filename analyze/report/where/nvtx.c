@@ -9,7 +9,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define NVTX_COLUMNS(X)                                                                            \
 	X(NVTX_NAME = RANK_KEYS, "name", "range", TEXT, KEY, "as in the file")                     \

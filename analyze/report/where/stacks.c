@@ -13,7 +13,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define PATH_COLUMNS(X)                                                                            \
 	X(PATH_NODE = RANK_KEYS, "node", NULL, U64, KEY, "a number of the path")                   \
