@@ -50,9 +50,8 @@ static void expect(struct causes *c)
 static void take_functions(struct causes *c)
 {
 	const struct trace *t = c->how.trace;
-	uint32_t i;
 
-	for (i = 1; i <= trace_count(t, TRACE_DESCS); i++) {
+	for (uint32_t i = 1; i <= trace_count(t, TRACE_DESCS); i++) {
 		const struct event_desc *desc = trace_get_desc(t, i);
 
 		if (desc->kind == KIND_RANGE && desc->name <= c->name_count)
@@ -65,7 +64,6 @@ static void take_functions(struct causes *c)
 enum status causes_open(struct causes **out, const struct cause_request *how, struct error *err)
 {
 	struct causes *c = calloc(1, sizeof(*c));
-	uint32_t i;
 
 	*out = NULL;
 	if (!c)
@@ -89,12 +87,12 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 		*out = NULL;
 		return fail_memory(err);
 	}
-	for (i = 1; i <= c->track_count; i++) {
+	for (uint32_t i = 1; i <= c->track_count; i++) {
 		uint32_t process = trace_get_track(how->trace, i)->process;
 
 		c->process_of_track[i] = process <= c->process_count ? process : 0;
 	}
-	for (i = 0; i <= c->process_count; i++) {
+	for (uint32_t i = 0; i <= c->process_count; i++) {
 		c->processes[i].works_ns = UINT64_MAX;
 		c->processes[i].keep.most = how->keep ? (uint32_t)how->keep : KEEP;
 	}
@@ -105,20 +103,18 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 
 void causes_close(struct causes *c)
 {
-	uint32_t i, k;
-
 	if (!c)
 		return;
-	for (i = 0; c->threads && i <= c->track_count; i++) {
-		for (k = 0; k < OF_THREAD; k++)
+	for (uint32_t i = 0; c->threads && i <= c->track_count; i++) {
+		for (uint32_t k = 0; k < OF_THREAD; k++)
 			free(c->threads[i].spans[k].items);
 		free(c->threads[i].cover.items);
 		free(c->threads[i].named.items);
 		free(c->threads[i].python.items);
 		free(c->threads[i].frames.items);
 	}
-	for (i = 0; c->processes && i <= c->process_count; i++) {
-		for (k = 0; k < OF_PROCESS; k++)
+	for (uint32_t i = 0; c->processes && i <= c->process_count; i++) {
+		for (uint32_t k = 0; k < OF_PROCESS; k++)
 			free(c->processes[i].spans[k].items);
 		free(c->processes[i].asked.items);
 		free(c->processes[i].intervals);
@@ -154,9 +150,8 @@ enum call_class causes_call_class(struct causes *c, uint32_t name)
 static bool schema_is_pageable(const struct causes *c, uint32_t schema)
 {
 	static const char *const keys[] = { "src_kind", "dst_kind" };
-	size_t i;
 
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		const struct attr *a = trace_find_attr(c->how.trace, schema, keys[i]);
 
 		if (a && a->type == ATTR_U64 && a->bits == MEMORY_KIND_PAGEABLE)
@@ -196,7 +191,6 @@ static enum status cover(struct cause_process *p, struct cause_thread *t, const 
 			 struct error *err)
 {
 	struct span *last = t->cover.count ? &t->cover.items[t->cover.count - 1] : NULL;
-	struct span one;
 
 	if (e->track == p->step_thread || e->begin_ns == e->end_ns)
 		return ST_OK;
@@ -205,7 +199,7 @@ static enum status cover(struct cause_process *p, struct cause_thread *t, const 
 			last->end_ns = last->reach_ns = e->end_ns;
 		return ST_OK;
 	}
-	one = span_of(e);
+	struct span one = span_of(e);
 	return spans_put(&t->cover, &one, &p->keep, err);
 }
 
@@ -340,11 +334,10 @@ static enum status sync_put(struct causes *c, struct cause_process *p, const str
 {
 	const struct launch *l = batch_launch(c->batch, e);
 	struct span one = span_of(e);
-	enum call_class class;
 
 	if (e->subkind == SYNC_STREAM_WAIT || !l)
 		return ST_OK;
-	class = causes_call_class(c, l->name);
+	enum call_class class = causes_call_class(c, l->name);
 	if (class == CALL_COPY || class == CALL_BLOCKING_COPY)
 		return ST_OK;
 	one.track = l->track;
@@ -358,16 +351,15 @@ static enum status copy_put(struct causes *c, struct cause_process *p, const str
 {
 	const struct launch *l = batch_launch(c->batch, e);
 	enum call_class class = l ? causes_call_class(c, l->name) : CALL_OTHER;
-	struct span one;
 
 	/* the name of an API_OF_ASYNC_COPY does not say what it is */
 	if ((class != CALL_COPY && class != CALL_BLOCKING_COPY) || !is_pageable(c, e))
 		return ST_OK;
-	one = (struct span){ .begin_ns = l->begin_ns,
-			     .end_ns = l->end_ns,
-			     .name = l->name,
-			     .track = l->track,
-			     .since_ns = e->begin_ns };
+	struct span one = { .begin_ns = l->begin_ns,
+			    .end_ns = l->end_ns,
+			    .name = l->name,
+			    .track = l->track,
+			    .since_ns = e->begin_ns };
 	return spans_put(&cause_thread(c, l->track)->spans[OF_BLOCKING_COPY], &one, &p->keep, err);
 }
 
@@ -504,9 +496,8 @@ static void settle(struct causes *c, uint32_t process)
 {
 	struct cause_process *p = &c->processes[process];
 	uint64_t least_ns = sweep_unsettled_ns(c->how.sweep, process, p->expected);
-	size_t i;
 
-	for (i = p->gap_head; i < p->gap_count; i++)
+	for (size_t i = p->gap_head; i < p->gap_count; i++)
 		if (p->gaps[i].begin_ns < least_ns)
 			least_ns = p->gaps[i].begin_ns;
 	p->keep.unsettled_ns = least_ns;
@@ -535,14 +526,13 @@ static enum status lost_take(struct causes *c, struct error *err)
 {
 	const struct lost_span *all;
 	size_t count = trace_lost_spans(c->how.trace, &all), i = c->lost_count;
-	uint32_t process;
 
 	if (!count || (i == count && all[count - 1].end_ns == c->lost_end_ns))
 		return ST_OK;
 	for (i = i == count ? count - 1 : i; i < count; i++) {
 		struct span one = { .begin_ns = all[i].begin_ns, .end_ns = all[i].end_ns };
 
-		for (process = 0; process <= c->process_count; process++)
+		for (uint32_t process = 0; process <= c->process_count; process++)
 			TRY(spans_put(&c->processes[process].spans[OF_LOST], &one,
 				      &c->processes[process].keep, err));
 	}
@@ -554,20 +544,17 @@ static enum status lost_take(struct causes *c, struct error *err)
 enum status causes_put(struct causes *c, const struct batch *in, const struct idle_segment **idle,
 		       size_t *count, struct error *err)
 {
-	uint32_t process;
-	size_t i;
-
 	c->batch = in;
 	c->idle_count = 0;
-	for (process = 1; process <= c->process_count; process++)
+	for (uint32_t process = 1; process <= c->process_count; process++)
 		c->processes[process].step_thread = context_step_thread(c->how.context, process);
-	for (i = 0; i < in->interval_count; i++)
+	for (size_t i = 0; i < in->interval_count; i++)
 		TRY(interval_put(c, &in->intervals[i], err));
-	for (i = 0; i < in->count; i++)
+	for (size_t i = 0; i < in->count; i++)
 		TRY(event_put(c, &in->events[i], err));
 	TRY(lost_take(c, err));
 	TRY(gaps_take(c, err));
-	for (process = 1; process <= c->process_count; process++) {
+	for (uint32_t process = 1; process <= c->process_count; process++) {
 		TRY(gaps_resolve(c, &c->processes[process], false, err));
 		settle(c, process);
 	}
@@ -579,12 +566,10 @@ enum status causes_put(struct causes *c, const struct batch *in, const struct id
 enum status causes_end(struct causes *c, const struct idle_segment **idle, size_t *count,
 		       struct error *err)
 {
-	uint32_t process;
-
 	c->idle_count = 0;
 	TRY(lost_take(c, err));
 	TRY(gaps_take(c, err));
-	for (process = 0; process <= c->process_count; process++)
+	for (uint32_t process = 0; process <= c->process_count; process++)
 		TRY(gaps_resolve(c, &c->processes[process], true, err));
 	*idle = c->idle;
 	*count = c->idle_count;

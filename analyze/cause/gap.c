@@ -52,7 +52,6 @@ static void own_launch(const struct walk *w, const struct cause_thread *t,
 static void own(const struct walk *w, struct idle_segment *idle)
 {
 	const struct cause_thread *t = cause_thread(w->c, idle->thread);
-	const struct range *named, *python;
 
 	if (!idle->thread || !w->c->how.owners)
 		return;
@@ -60,8 +59,8 @@ static void own(const struct walk *w, struct idle_segment *idle)
 		own_launch(w, t, idle);
 		return;
 	}
-	named = ranges_find(&t->named, idle->begin_ns, idle->end_ns);
-	python = ranges_find(&t->python, idle->begin_ns, idle->end_ns);
+	const struct range *named = ranges_find(&t->named, idle->begin_ns, idle->end_ns);
+	const struct range *python = ranges_find(&t->python, idle->begin_ns, idle->end_ns);
 	idle->range = named ? named->name : 0;
 	idle->python = python ? python->name : 0;
 	if (named && (!python || python->begin_ns < named->begin_ns))
@@ -262,11 +261,9 @@ static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, 
 	if (begin_ns >= end_ns)
 		return ST_OK;
 	for (; layer < LAYER_PHASE; layer++) {
-		const struct spans *spans;
-
 		if (layer == LAYER_THREAD)
 			return threads(w, begin_ns, end_ns, err);
-		spans = layer_spans(w, layer, &why.cause);
+		const struct spans *spans = layer_spans(w, layer, &why.cause);
 		if (touches(spans, begin_ns, end_ns))
 			return layer_cut(w, layer, why, spans, begin_ns, end_ns, err);
 	}

@@ -24,9 +24,8 @@ static enum status grow(void *items, uint32_t *cap, size_t size, struct error *e
 static void spans_reach(struct spans *s, uint32_t from)
 {
 	uint64_t reach_ns = from ? s->items[from - 1].reach_ns : 0;
-	uint32_t i;
 
-	for (i = from; i < s->count; i++) {
+	for (uint32_t i = from; i < s->count; i++) {
 		if (s->items[i].end_ns > reach_ns)
 			reach_ns = s->items[i].end_ns;
 		s->items[i].reach_ns = reach_ns;
@@ -47,8 +46,6 @@ static void spans_drop(struct spans *s, uint64_t ended_ns)
 /* Room for one more: what is of no use goes, then the list grows, then the older half goes. */
 static enum status spans_reserve(struct spans *s, struct keep *k, struct error *err)
 {
-	uint64_t cut_ns;
-
 	if (s->count < s->cap)
 		return ST_OK;
 	spans_drop(s, k->unsettled_ns);
@@ -58,7 +55,7 @@ static enum status spans_reserve(struct spans *s, struct keep *k, struct error *
 		return grow(&s->items, &s->cap, sizeof(*s->items), err);
 	if (s->count < s->cap)
 		return ST_OK;
-	cut_ns = s->items[s->count / 2].begin_ns;
+	uint64_t cut_ns = s->items[s->count / 2].begin_ns;
 	spans_drop(s, cut_ns);
 	if (s->count == s->cap) { /* all are open: the outer ones go */
 		cut_ns = s->items[s->count / 2].reach_ns;
@@ -136,8 +133,6 @@ static void ranges_drop(struct ranges *r, uint64_t ended_ns)
 
 static enum status ranges_room(struct ranges *r, struct keep *k, struct error *err)
 {
-	uint64_t cut_ns;
-
 	if (r->count < r->cap)
 		return ST_OK;
 	ranges_drop(r, k->unsettled_ns);
@@ -147,7 +142,7 @@ static enum status ranges_room(struct ranges *r, struct keep *k, struct error *e
 		return grow(&r->items, &r->cap, sizeof(*r->items), err);
 	if (r->count < r->cap)
 		return ST_OK;
-	cut_ns = r->items[r->count / 2].begin_ns;
+	uint64_t cut_ns = r->items[r->count / 2].begin_ns;
 	ranges_drop(r, cut_ns);
 	if (r->count == r->cap)
 		r->count = 0;

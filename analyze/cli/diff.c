@@ -34,15 +34,13 @@ static enum status read_kept(struct tool *t, const char *path, struct engine_res
 static enum status read_side(struct tool *t, char **operand, struct engine_result *r,
 			     enum status *inputs, struct error *err)
 {
-	enum status status, bad;
-
-	status = partial_is(*operand)
-			 ? read_kept(t, *operand, r, err)
-			 : tool_read(t, operand, 1, diff_reports, PICTURES_NONE, r, err);
+	enum status status = partial_is(*operand) ? read_kept(t, *operand, r, err)
+						  : tool_read(t, operand, 1, diff_reports,
+							      PICTURES_NONE, r, err);
 	if (status != ST_OK)
 		return status;
 	status = engine_result_finish(r, engine_is_filtered(&t->filter), err);
-	bad = tool_judge(t, r);
+	enum status bad = tool_judge(t, r);
 	*inputs = *inputs == ST_OK ? bad : *inputs;
 	if (status != ST_OK && bad != ST_OK) {
 		err->text[0] = '\0'; /* tool_judge() reported it */
@@ -74,13 +72,12 @@ static enum status put_page(struct tool *t, const struct diff *d, struct error *
 static enum status put_junit(struct tool *t, const struct diff *d, struct error *err)
 {
 	struct tool file = { .common.output = t->own.junit };
-	enum status status;
 
 	if (!t->own.junit)
 		return ST_OK;
 	buf_init(&file.page, KEPT_SETTINGS);
 	diff_put_junit(d, &file.page);
-	status = buf_status(&file.page, err);
+	enum status status = buf_status(&file.page, err);
 	if (status == ST_OK)
 		status = tool_write(&file, file.page.data, file.page.len, err);
 	buf_release(&file.page);

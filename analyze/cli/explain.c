@@ -34,13 +34,12 @@ enum status run_explain(struct tool *t, char **operands, size_t count, struct er
 	struct figure figures[FIGURES_MAX];
 	size_t found = figures_find(t->own.explain, NULL, figures);
 	struct engine_result r = { .tables = NULL };
-	enum status status, inputs;
 
 	if (!count)
 		return found ? put_page(t, figures, found, NULL, err)
 			     : figure_unknown(t->own.explain, err);
-	status = read_all(t, operands, count, &r, err);
-	inputs = r.input_count ? tool_judge(t, &r) : ST_OK;
+	enum status status = read_all(t, operands, count, &r, err);
+	enum status inputs = r.input_count ? tool_judge(t, &r) : ST_OK;
 	if (status != ST_OK && inputs != ST_OK) {
 		err->text[0] = '\0'; /* tool_judge() reported it */
 		status = inputs;

@@ -166,14 +166,13 @@ int main(int argc, char **argv)
 		{ NULL, NULL },
 	};
 	struct error err = { .at = NOWHERE };
-	enum status status;
 	int operands = 0;
 
 	setlocale(LC_CTYPE, "");
 	plain_set(getenv("TACHO_PLAIN"));
 	temporary_guard();
 	buf_init(&t.page, PAGE_MAX);
-	status = option_defaults(sets, &err);
+	enum status status = option_defaults(sets, &err);
 	if (status == ST_OK)
 		status = option_environment(sets, environ, &err);
 	if (status == ST_OK)

@@ -50,13 +50,12 @@ static enum status answer(const cJSON *id, const char *key, cJSON *body, struct 
 	}
 	/* Deletes `message`. */
 	char *line = message ? cJSON_PrintUnformatted(message) : NULL;
-	bool is_out;
 
 	cJSON_Delete(message);
 	if (!line)
 		return fail_memory(err);
 	mend(line);
-	is_out = printf("%s\n", line) >= 0 && fflush(stdout) == 0;
+	bool is_out = printf("%s\n", line) >= 0 && fflush(stdout) == 0;
 	cJSON_free(line);
 	return is_out ? ST_OK : fail(err, ST_IO, NOWHERE, "standard output: %s", strerror(errno));
 }
@@ -161,7 +160,6 @@ static bool is_deep(const char *line)
 static enum status serve_line(struct mcp_tools *tools, const char *line, size_t len,
 			      struct error *err)
 {
-	enum status status;
 	cJSON *message;
 
 	if (line[strspn(line, " \t\r\n")] == '\0' && strlen(line) == len)
@@ -171,7 +169,7 @@ static enum status serve_line(struct mcp_tools *tools, const char *line, size_t 
 			  : NULL;
 	if (!message)
 		return refuse(NULL, PARSE_ERROR, "the line is not JSON", err);
-	status = serve_message(tools, message, err);
+	enum status status = serve_message(tools, message, err);
 	cJSON_Delete(message);
 	return status;
 }

@@ -146,11 +146,10 @@ enum status mcp_tools_open(struct mcp_tools **out, const char *folder, struct er
 {
 	struct mcp_tools *t = calloc(1, sizeof(*t));
 	ssize_t len = t ? readlink("/proc/self/exe", t->programs, sizeof(t->programs) - 1) : -1;
-	char *slash;
 
 	if (!t)
 		return fail_memory(err);
-	slash = len > 0 ? strrchr(t->programs, '/') : NULL;
+	char *slash = len > 0 ? strrchr(t->programs, '/') : NULL;
 	if (!slash || !realpath(folder, t->root)) {
 		free(t);
 		return fail(err, ST_USAGE, NOWHERE, "--mcp %.200s: %s", folder,
@@ -304,10 +303,9 @@ static bool call_make(const struct mcp_tools *t, const struct mcp_tool *tool,
 		      const cJSON *arguments, struct call *c, struct buf *text)
 {
 	char program[PATH_MAX + 32], real[PATH_MAX];
-	bool fits;
 
 	snprintf(program, sizeof(program), "%s/%s", t->programs, tool->program);
-	fits = call_add(c, "", program);
+	bool fits = call_add(c, "", program);
 	for (size_t i = 0; i < 3 && tool->fixed[i]; i++)
 		fits = fits && call_add(c, "", tool->fixed[i]);
 	for (const struct param *p = tool->params; p->name; p++) {
@@ -456,13 +454,12 @@ static bool files_call(struct mcp_tools *t, const cJSON *arguments, struct buf *
 static bool is_last_call(struct mcp_tools *t, const struct call *c)
 {
 	struct buf command;
-	bool same;
 
 	buf_init(&command, t->command.ceiling);
 	for (size_t i = 0; i < c->count; i++)
 		buf_put(&command, c->argv[i], strlen(c->argv[i]) + 1);
-	same = command.len && command.len == t->command.len &&
-	       !memcmp(command.data, t->command.data, command.len);
+	bool same = command.len && command.len == t->command.len &&
+		    !memcmp(command.data, t->command.data, command.len);
 	buf_clear(&t->command);
 	if (command.len)
 		buf_put(&t->command, command.data, command.len);

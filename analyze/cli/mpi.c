@@ -44,13 +44,12 @@ static enum status merge_process(struct tool *t, const struct mpi_plug *plug, in
 {
 	enum status status = ST_OK;
 	size_t len = 0;
-	uint8_t *bytes;
 
 	if (plug->ask(from, &len))
 		return mpi_failed(err);
 	if (!len)
 		return fail(err, ST_IO, NOWHERE, "process %d of mpirun failed", from);
-	bytes = malloc(len);
+	uint8_t *bytes = malloc(len);
 	if (!bytes)
 		return fail_memory(err);
 	if (plug->take(from, bytes, len))
@@ -94,13 +93,12 @@ static enum status gather(struct tool *t, const struct mpi_plug *plug, int n,
 	struct engine_result result;
 	const char *settings = NULL;
 	enum status status;
-	int from;
 
 	status = engine_result_init(&result, t->reports, (size_t)t->common.memory_bytes, err);
 	if (status == ST_OK)
 		status = engine_partial_take(&result, own->data, own->len,
 					     (size_t)t->common.memory_bytes, &settings, err);
-	for (from = 1; from < n && status == ST_OK; from++)
+	for (int from = 1; from < n && status == ST_OK; from++)
 		status = merge_process(t, plug, from, &result, &settings, err);
 	*done = status == ST_OK;
 	if (status == ST_OK)
@@ -143,8 +141,6 @@ static enum status part_do(struct tool *t, const struct mpi_plug *plug, int rank
 enum status run_mpi(struct tool *t, char **operands, size_t count, struct error *err)
 {
 	struct input_paths paths = { .count = 0 };
-	const struct mpi_plug *plug;
-	enum status status;
 	int rank = 0, n = 1;
 	bool done = true;
 
@@ -155,22 +151,21 @@ enum status run_mpi(struct tool *t, char **operands, size_t count, struct error 
 	char path[PATH_BYTES + 64];
 	ssize_t len = readlink("/proc/self/exe", path, PATH_BYTES);
 	void *library = NULL;
-	char *slash;
 
 	path[len < 0 ? 0 : len] = '\0';
-	slash = strrchr(path, '/');
+	char *slash = strrchr(path, '/');
 	for (size_t i = 0; slash && !library && i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(slash, 64, "%s", places[i]);
 		library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	}
-	plug = library ? dlsym(library, MPI_PLUG_NAME) : NULL;
+	const struct mpi_plug *plug = library ? dlsym(library, MPI_PLUG_NAME) : NULL;
 	if (!plug)
 		return fail(
 			err, ST_ABSENT, NOWHERE,
 			"started by mpirun, but built without mpi.h: use --partial and --merge");
 	if (plug->open(&rank, &n))
 		return mpi_failed(err);
-	status = tool_paths(t, operands, count, &paths, err);
+	enum status status = tool_paths(t, operands, count, &paths, err);
 	if (status == ST_OK)
 		status = part_do(t, plug, rank, n, &(struct asked_for){ operands, count, &paths },
 				 &done, err);

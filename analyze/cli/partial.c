@@ -38,14 +38,13 @@ enum status partial_make(struct tool *t, char *const *paths, size_t count, struc
 	struct engine_result result = { .tables = NULL };
 	struct engine_request how = tool_request(t, paths, count);
 	struct buf settings;
-	enum status status;
 
 	how.reports = report_parts;
 	how.pictures = PICTURES_FINE;
 	how.is_part = true;
 	buf_init(&settings, CHUNK_BYTES);
 	partial_settings(t, &settings);
-	status = engine_accumulate(&result, &how, err);
+	enum status status = engine_accumulate(&result, &how, err);
 	if (status == ST_OK)
 		status = engine_partial_put(&result, buf_text(&settings), out, err);
 	if (status == ST_OK && inputs)
@@ -119,11 +118,10 @@ enum status partial_read(const struct tool *t, const char *path, struct engine_r
 			 const char **settings, struct error *err)
 {
 	struct error own = { .at = NOWHERE };
-	enum status status;
 	struct buf bytes;
 
 	buf_init(&bytes, PARTIAL_MAX);
-	status = input_keep(path, &own);
+	enum status status = input_keep(path, &own);
 	if (status == ST_OK)
 		status = file_read(path, &bytes, &own);
 	if (status == ST_OK)

@@ -248,7 +248,6 @@ enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_filte
 {
 	enum status status = engine_result_finish(r, is_filtered, err), inputs = tool_judge(t, r);
 	bool was_read = false;
-	uint64_t bad;
 
 	for (size_t i = 0; i < r->input_count; i++)
 		was_read |= r->inputs[i].outcome.is_in_tables;
@@ -261,7 +260,7 @@ enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_filte
 	TRY(print(t, r->tables, err));
 	/* with --strict a recording that is not to be trusted is an error, after the page said why
 	 */
-	bad = t->common.strict && asks_for(t, &report_check) ? check_bad(r->tables) : 0;
+	uint64_t bad = t->common.strict && asks_for(t, &report_check) ? check_bad(r->tables) : 0;
 	if (bad)
 		return fail(err, ST_FORMAT, NOWHERE, "failed checks: %llu",
 			    (unsigned long long)bad);

@@ -47,9 +47,8 @@ const struct table_type **acc_tables(const struct report_type *const *reports_wa
 static bool is_one_gpu(const struct trace *trace)
 {
 	const struct track *first = NULL, *track;
-	uint32_t i;
 
-	for (i = 1; i <= trace_count(trace, TRACE_DESCS); i++) {
+	for (uint32_t i = 1; i <= trace_count(trace, TRACE_DESCS); i++) {
 		const struct event_desc *desc = trace_get_desc(trace, i);
 
 		if (desc->kind < KIND_KERNEL || desc->kind > KIND_GRAPH)
@@ -129,18 +128,16 @@ static void acc_release(struct accumulator *f, const struct accumulator *end)
 
 static void run_release(struct run *r)
 {
-	size_t i;
-
-	for (i = 0; i < r->acc_count; i++)
+	for (size_t i = 0; i < r->acc_count; i++)
 		acc_release(&r->accs[i], r->accs + r->acc_count);
-	for (i = 0; r->steps && i <= r->process_count; i++)
+	for (size_t i = 0; r->steps && i <= r->process_count; i++)
 		steps_release(&r->steps[i]);
 	free(r->accs);
 	free(r->steps);
 	free(r->process_of);
 	free(r->intervals);
 	free(r->marks);
-	for (i = 0; i < BATCH_LISTS; i++)
+	for (size_t i = 0; i < BATCH_LISTS; i++)
 		free(r->events[i]);
 	causes_close(r->causes);
 	sweep_close(r->sweep);
@@ -148,15 +145,13 @@ static void run_release(struct run *r)
 
 static enum status run_open(struct run *r, struct tables *into, struct error *err)
 {
-	uint32_t i;
-
 	r->process_count = trace_count(r->trace, TRACE_PROCESSES);
 	r->track_count = trace_count(r->trace, TRACE_TRACKS);
 	r->steps = calloc((size_t)r->process_count + 1, sizeof(*r->steps));
 	r->process_of = calloc((size_t)r->track_count + 1, sizeof(*r->process_of));
 	if (!r->steps || !r->process_of)
 		return fail_memory(err);
-	for (i = 1; i <= r->track_count; i++)
+	for (uint32_t i = 1; i <= r->track_count; i++)
 		r->process_of[i] = trace_get_track(r->trace, i)->process;
 	TRY(sweep_open(&r->sweep, r->trace, r->how->rules,
 		       r->how->filter && r->how->filter->has_steps, r->how->ceiling, err));
@@ -165,7 +160,7 @@ static enum status run_open(struct run *r, struct tables *into, struct error *er
 		.context = r->pipeline->context,
 		.sweep = r->sweep,
 	};
-	for (i = 0; r->how->reports[i]; i++)
+	for (uint32_t i = 0; r->how->reports[i]; i++)
 		causes.owners |= r->how->reports[i]->needs_owners;
 	TRY(causes_open(&r->causes, &causes, err));
 	return accs_open(r, into, err);
@@ -177,9 +172,8 @@ static void mark_in_window(const struct run *r, const struct step_list *l, struc
 			   uint32_t process)
 {
 	const struct window *best = NULL;
-	uint32_t i;
 
-	for (i = 1; i <= trace_count(r->trace, TRACE_WINDOWS); i++) {
+	for (uint32_t i = 1; i <= trace_count(r->trace, TRACE_WINDOWS); i++) {
 		const struct window *w = trace_get_window(r->trace, i);
 
 		if (w->process == process && w->begin_ns <= row->begin_ns &&
@@ -331,9 +325,7 @@ static enum status events_sort(struct run *r, struct sorted_batch *w, struct err
 
 static enum status accs_put(struct run *r, const struct sorted_batch *w, struct error *err)
 {
-	size_t i;
-
-	for (i = 0; i < r->acc_count; i++) {
+	for (size_t i = 0; i < r->acc_count; i++) {
 		r->accs[i].batch = w->in;
 		if (r->accs[i].type->put && !r->accs[i].is_second)
 			TRY(r->accs[i].type->put(&r->accs[i], w, err));
@@ -364,14 +356,12 @@ static enum status run_end(struct run *r, struct error *err)
 {
 	struct batch nothing = { 0 };
 	struct sorted_batch w = { .in = &nothing };
-	uint32_t i;
-	size_t k;
 
 	losses_take(r);
 	TRY(sweep_end(r->sweep, &w.segments, &w.segment_count, err));
 	TRY(causes_end(r->causes, &w.idle, &w.idle_count, err));
 	TRY(accs_put(r, &w, err));
-	for (i = 1; i <= r->process_count; i++) {
+	for (uint32_t i = 1; i <= r->process_count; i++) {
 		struct sweep_process p = sweep_process(r->sweep, i);
 
 		TRY(steps_resolve(&r->steps[i], err));
@@ -381,7 +371,7 @@ static enum status run_end(struct run *r, struct error *err)
 			TRY(steps_infer(&r->steps[i], p.begin_ns, p.begin_ns + p.span_ns, err));
 		TRY(steps_keep(&r->steps[i], err));
 	}
-	for (k = 0; k < r->acc_count; k++) {
+	for (size_t k = 0; k < r->acc_count; k++) {
 		if (r->accs[k].type->end)
 			TRY(r->accs[k].type->end(&r->accs[k], err));
 		/* The tables of the next report may use the memory that this state had. */

@@ -56,13 +56,12 @@ static uint64_t bytes_of(const struct engine_request *how)
 static void look(void *self, struct progress_now *now)
 {
 	struct engine *e = self;
-	double work;
 
 	pthread_mutex_lock(&e->lock);
 	now->events = e->events;
 	now->done_bytes = e->done_bytes;
 	now->all_bytes = e->all_bytes;
-	work = (double)e->done_bytes;
+	double work = (double)e->done_bytes;
 	for (size_t i = 0; i < e->how->count && i < e->next; i++) {
 		struct input_progress at;
 

@@ -204,7 +204,6 @@ static void add_definition(struct blocks *b, const struct figure *f)
 enum status explain_put(const struct figure *figures, size_t count, struct tables *tables,
 			const struct format_request *how, struct buf *out, struct error *err)
 {
-	enum status status;
 	struct blocks b;
 	struct text t;
 
@@ -218,7 +217,7 @@ enum status explain_put(const struct figure *figures, size_t count, struct table
 			explain_input(&b, &figures[i], tables, t.width);
 	}
 	text_draw(&t, &b);
-	status = blocks_status(&b, err);
+	enum status status = blocks_status(&b, err);
 	blocks_release(&b);
 	return status == ST_OK ? buf_status(out, err) : status;
 }

@@ -120,13 +120,11 @@ static void add_rows(struct blocks *b, unsigned width, struct tables *tables, co
 {
 	struct table *from = tables_find(tables, table);
 	size_t by = from ? table_column(from, column) : 0, count;
-	const struct sorted *rows;
-	struct block_table *t;
 
 	if (!from)
 		return;
-	rows = take_rows(b, from, by, of, word, &count);
-	t = add_values(b, width);
+	const struct sorted *rows = take_rows(b, from, by, of, word, &count);
+	struct block_table *t = add_values(b, width);
 	for (size_t i = 0; i < count && i < ROWS; i++)
 		add_value(b, t,
 			  keys_text(b, table_type(from), rows[i].row,
@@ -215,8 +213,6 @@ static bool of_rule(const struct rule *rule, char selection[FIGURE_NAME])
 
 bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 {
-	enum evidence e;
-
 	if (f->type == FIGURE_RULE)
 		return of_rule(f->rule, selection);
 	if (f->type == FIGURE_REPORT || f->type == FIGURE_CHECK || f->type == FIGURE_VERDICT)
@@ -226,7 +222,7 @@ bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 			 f->type == FIGURE_CAUSE ? "cause" : "phase", f->name);
 		return true;
 	}
-	e = evidence_of(f);
+	enum evidence e = evidence_of(f);
 	if (e != EVIDENCE_COUNT)
 		snprintf(selection, FIGURE_NAME, "%s", evidence_word(e));
 	return e != EVIDENCE_COUNT;
@@ -302,8 +298,6 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 			      : !strncmp(selection, "work:", 5) ? "GPU work launched in it"
 								: "";
 	const struct sorted *rows;
-	struct block_table *t;
-	struct block_words *w;
 	size_t count = 0;
 
 	rows = evidence ? take_rows(b, evidence, EVIDENCE_SIZE, "selection", selection, &count)
@@ -313,12 +307,12 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 	for (size_t i = 0; i < EVIDENCE_COUNT; i++)
 		if (!strcmp(evidence_word((enum evidence)i), selection))
 			meaning = evidence_meaning((enum evidence)i);
-	w = explain_line(b, "behind it", meaning);
+	struct block_words *w = explain_line(b, "behind it", meaning);
 	b->last->has_gap = true;
 	w->flow = FLOW_CLIP;
 	w->label_token = TOKEN_BOLD;
 	w->spans->token = TOKEN_DIM;
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count && i < EVIDENCE_KEPT; i++)
 		add_event(b, t, tables, rows[i].row, is_bytes, width > 77);
 	if (rows[0].row[EVIDENCE_PATH].text)

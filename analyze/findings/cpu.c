@@ -315,7 +315,6 @@ static bool straggler(const struct facts *f, struct finding *out)
 	double least = INFINITY, next = INFINITY, over;
 	const union value *row, *culprit = NULL;
 	char own[SPAN_TEXT], others[SPAN_TEXT], more[SPAN_TEXT];
-	size_t len;
 
 	if (f->ranks < 2 || table_count(t) < f->ranks)
 		return false;
@@ -342,7 +341,7 @@ static bool straggler(const struct facts *f, struct finding *out)
 	rule_brief(out, "rank %llu communicates %s, others %s", (unsigned long long)culprit[0].u64,
 		   own, others);
 	const char *name = phase_over(f, culprit, &over);
-	len = strlen(out->evidence);
+	size_t len = strlen(out->evidence);
 	if (name && over >= 1000)
 		snprintf(out->evidence + len, FINDING_TEXT - len,
 			 " Compared with the mean of the others it spends most extra time in "

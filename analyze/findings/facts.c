@@ -110,10 +110,8 @@ struct facts facts_take(struct tables *all)
 	size_t steps = table_column(ranks, "complete_steps");
 	size_t held = table_column(ranks, "window_steps");
 	size_t settling = table_column(ranks, "settling_steps");
-	double share;
-	size_t i;
 
-	for (i = 0; i < table_count(ranks); i++) {
+	for (size_t i = 0; i < table_count(ranks); i++) {
 		const union value *row = table_at(ranks, i);
 
 		/* what has no GPU beside those that have one adds nothing to their sums */
@@ -127,8 +125,8 @@ struct facts facts_take(struct tables *all)
 	f.steps = f.steps ? f.steps : later(f.ranks, 1);
 	f.window_steps = later(f.window_steps, f.steps);
 	f.settled_steps = later(f.settled_steps, f.steps);
-	share = f.gpus ? facts_per_gpu(&f, 1) : 0;
-	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+	double share = f.gpus ? facts_per_gpu(&f, 1) : 0;
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
 		*(double *)(void *)((char *)&f + sums[i].at) =
 			(double)tables_sum(all, "gpus", sums[i].column) * share;
 	/* of a long run not every step has a row, and its first says little */
@@ -277,9 +275,8 @@ struct amount facts_wait(const struct facts *f, struct gap_query which)
 {
 	static const char *const all[] = { "lead", "span", "tail" };
 	struct amount sum = { 0, 0, 0, 0, 0 }, one;
-	size_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		which.part = all[i];
 		if (facts_is_outside(f, all[i]))
 			continue;
@@ -300,9 +297,8 @@ static bool is_known_phase(const char *name)
 	static const char *const known[] = {
 		"forward", "backward", "optimizer", "data", "checkpoint", "validation", "other",
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(name, known[i]))
 			return true;
 	return false;

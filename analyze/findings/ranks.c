@@ -282,12 +282,11 @@ static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *
 	double over_ns;
 	const union value *row = frontier_most(f, rank, &over_ns);
 	size_t len = strlen(out->evidence), i;
-	const char *kind;
 	char a[SPAN_TEXT];
 
 	if (!row || over_ns < 1000)
 		return;
-	kind = row[FRONTIER_KIND].text;
+	const char *kind = row[FRONTIER_KIND].text;
 	if (!strcmp(kind, "compute") || !strncmp(kind, "exposed_", 8))
 		snprintf(out->evidence + len, FINDING_TEXT - len,
 			 " Compared with the mean rank it spends most extra time in %s launched in "

@@ -238,12 +238,11 @@ enum status replayed_ask(struct replayed *r, const char *const *edits, size_t co
 	memcpy(globs, replayed_places, sizeof(replayed_places));
 	for (size_t i = 0; i < count + !first; i++) {
 		const char *text = first ? edits[i] : i ? edits[i - 1] : "";
-		struct answer *a;
 
 		if (find(r, text) || r->count == first + REPLAYED_SETS)
 			continue;
 		TRY(vec_reserve(&r->answers, &r->cap, r->count + 1, err));
-		a = &r->answers[r->count];
+		struct answer *a = &r->answers[r->count];
 		*a = (struct answer){ .set = { .count = 0 } };
 		if (*text)
 			TRY(edit_parse(&a->set, text, strlen(text), err));

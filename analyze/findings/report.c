@@ -414,7 +414,6 @@ static int compare_found(const void *pa, const void *pb)
 static void sort_found(const struct facts *f, struct found *all, size_t count)
 {
 	const struct found *first = NULL;
-	struct found moved;
 
 	qsort(all, count, sizeof(*all), compare_found);
 	for (size_t i = 0, most = count; f->bound != FAMILY_NONE && i < count; i++) {
@@ -428,7 +427,7 @@ static void sort_found(const struct facts *f, struct found *all, size_t count)
 	}
 	if (!first)
 		return;
-	moved = *first;
+	struct found moved = *first;
 	memmove(all + 1, all, (size_t)(first - all) * sizeof(*all));
 	all[0] = moved;
 }

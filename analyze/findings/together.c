@@ -50,7 +50,6 @@ enum status together_put(const struct facts *f, const struct found *all, size_t 
 	char edits[EDITS_TEXT] = "", places[96] = "";
 	const char *asked = edits;
 	size_t numbers[TOGETHER_MOST], chosen = 0, len = 0;
-	struct replay_answer answer;
 	enum family next;
 	double next_ns;
 	union value key = { .text = "run" }, *row;
@@ -66,7 +65,7 @@ enum status together_put(const struct facts *f, const struct found *all, size_t 
 	if (chosen < 2)
 		return ST_OK;
 	TRY(replayed_ask(f->replayed, &asked, 1, err));
-	answer = replayed_answer(f->replayed, edits);
+	struct replay_answer answer = replayed_answer(f->replayed, edits);
 	if (!answer.is_known)
 		return ST_OK;
 	snprintf(places, sizeof(places), chosen == 2 ? "%zu and %zu" : "%zu, %zu and %zu",

@@ -415,14 +415,13 @@ enum status verdict_put(struct facts *f, struct error *err)
 {
 	struct table *t = tables_find(f->tables, "verdict");
 	char first[FINDING_TEXT], second[FINDING_TEXT], sentence[2 * FINDING_TEXT + 64];
-	struct savings s;
 
 	if (!f->gpus || f->window_ns <= 0)
 		return put_no_gpu(f, t, err);
 	if (f->is_sampled || f->is_damaged)
 		return judge_blind(f, t, err);
 	TRY(savings_replay(f, err));
-	s = savings_take(f);
+	struct savings s = savings_take(f);
 	TRY(put_families(f, &s, err));
 	if (s.unexplained_ns > s.most_ns[s.first])
 		return put_unexplained(f, &s, t, err);

@@ -79,11 +79,10 @@ static size_t bound(const struct view *v, const union value *parent, size_t keys
 struct view view_below(const struct view *v, const union value *parent, size_t keys)
 {
 	struct view below = *v;
-	size_t first;
 
 	if (!v->count)
 		return below;
-	first = bound(v, parent, keys, false);
+	size_t first = bound(v, parent, keys, false);
 	below.rows = v->rows + first;
 	below.count = bound(v, parent, keys, true) - first;
 	return below;

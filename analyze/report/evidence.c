@@ -220,12 +220,11 @@ static enum status path_put(struct accumulator *f, union value *row, uint32_t pa
 			    struct error *err)
 {
 	struct buf text;
-	enum status status;
 
 	buf_init(&text, (size_t)1 << 20);
 	path_put_text(f->trace, path, PATH_FOR_PEOPLE, &text);
 	buf_put_byte(&text, '\0');
-	status = buf_status(&text, err);
+	enum status status = buf_status(&text, err);
 	if (status == ST_OK)
 		status = text_put(f, row, EVIDENCE_PATH, (const char *)text.data, err);
 	buf_release(&text);

@@ -197,9 +197,8 @@ static enum status emit_many(struct sweep *s, struct gpu *g, uint64_t end_ns, st
 {
 	const struct span_queue *running = g->running;
 	uint8_t mask = 0;
-	int class;
 
-	for (class = CLASS_IDLE - 1; class >= 0; class --) {
+	for (int class = CLASS_IDLE - 1; class >= 0; class --) {
 		if (!g->live[class])
 			continue;
 		mask |= busy_bits[class];
@@ -359,13 +358,12 @@ static enum status group_start(struct sweep *s, struct gpu *g, struct error *err
 {
 	uint8_t part = g->in_span ? PART_SPAN : PART_LEAD;
 	struct running_work *work;
-	size_t i;
 
 	if (g->group.count > 1)
 		qsort_r(g->group.items, g->group.count, sizeof(uint32_t), compare_work, s);
 	TRY(run_until(s, g, g->group_ns, err));
 	g->in_span = true;
-	for (i = 0; i < g->group.count; i++) {
+	for (size_t i = 0; i < g->group.count; i++) {
 		work = work_at(s, ids(&g->group)[i]);
 		work_origin(g, work);
 		if (g->at_ns < g->group_ns) {
@@ -450,14 +448,12 @@ enum status gpu_close(struct sweep *s, struct gpu *g, uint64_t end_ns, struct er
 
 void gpu_free(struct gpu *g)
 {
-	int class;
-
 	if (!g)
 		return;
 	spans_release(&g->group);
 	spans_release(&g->ends);
 	spans_release(&g->busy);
-	for (class = 0; class < CLASS_IDLE; class ++)
+	for (int class = 0; class < CLASS_IDLE; class ++)
 		spans_release(&g->running[class]);
 	free(g->has_begun);
 	free(g);

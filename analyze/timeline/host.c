@@ -3,12 +3,10 @@
 
 void sums_add(struct phase_sums *into, const struct phase_sums *from)
 {
-	size_t i;
-
 	if (!from->some)
 		return;
 	into->some = true;
-	for (i = 0; i < SWEEP_PHASES; i++) {
+	for (size_t i = 0; i < SWEEP_PHASES; i++) {
 		into->ns[i] += from->ns[i];
 		into->inferred[i] |= from->inferred[i];
 	}
@@ -160,9 +158,8 @@ static enum status owe_idle(struct sweep *s, struct gpu *g, uint64_t end_ns, str
 {
 	const struct span *busy = g->busy.items;
 	struct span rest = { g->host_ns, end_ns };
-	size_t i;
 
-	for (i = g->busy.head; i < g->busy.count && rest.begin_ns < end_ns; i++) {
+	for (size_t i = g->busy.head; i < g->busy.count && rest.begin_ns < end_ns; i++) {
 		rest.end_ns = earlier(busy[i].begin_ns, end_ns);
 		TRY(owe(s, g->process, &g->total, &rest, err));
 		rest.begin_ns = later(rest.begin_ns, busy[i].end_ns);
@@ -174,13 +171,12 @@ static enum status owe_idle(struct sweep *s, struct gpu *g, uint64_t end_ns, str
 static void account(struct sweep *s, uint32_t process, const struct phase_interval *st)
 {
 	struct host *h = &s->hosts[process];
-	size_t i;
 
 	if (h->owed.count)
 		owed_pay(h, st);
 	if (!h->is_open)
 		return; /* the window has not begun */
-	for (i = 0; i < s->gpu_count; i++)
+	for (size_t i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
 			gpu_meanwhile(s, h, s->gpus[i], st);
 	early_put(s, h, *st);
@@ -192,12 +188,11 @@ enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, s
 {
 	struct host *h = &s->hosts[process];
 	struct phase_interval *queue = h->intervals.items, part;
-	size_t i;
 
 	if (h->intervals.head == h->intervals.count ||
 	    queue[h->intervals.head].begin_ns >= until_ns)
 		return ST_OK;
-	for (i = 0; i < s->gpu_count; i++)
+	for (size_t i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
 			TRY(gpu_advance(s, s->gpus[i], until_ns, err));
 	while (h->intervals.head < h->intervals.count) {
@@ -233,14 +228,12 @@ static enum status gpu_window_close(struct sweep *s, const struct host *h, struc
 enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, struct error *err)
 {
 	struct host *h = &s->hosts[process];
-	struct span rest;
-	size_t i;
 
-	for (i = 0; i < s->gpu_count; i++)
+	for (size_t i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
 			TRY(gpu_window_close(s, h, s->gpus[i], err));
 	*end_ns = host_certain_ns(s, h, h->gpu_end_ns);
-	rest = (struct span){ h->early_ns, *end_ns };
+	struct span rest = { h->early_ns, *end_ns };
 	if (h->has_host)
 		rest.end_ns = earlier(*end_ns, h->host_begin_ns);
 	TRY(owe(s, process, &h->total, &rest, err));

@@ -43,7 +43,6 @@ void spans_compact(struct span_queue *v, size_t size)
 static enum status bounds_take(struct sweep *s, struct error *err)
 {
 	uint32_t i, count = trace_count(s->trace, TRACE_WINDOWS);
-	struct bound *b;
 
 	for (i = 1; i <= count; i++) {
 		const struct window *w = trace_get_window(s->trace, i);
@@ -54,7 +53,7 @@ static enum status bounds_take(struct sweep *s, struct error *err)
 		TRY(spans_add(s, &s->bounds, &bound, sizeof(bound), err));
 		s->hosts[w->process].bounds_count++;
 	}
-	b = s->bounds.items;
+	struct bound *b = s->bounds.items;
 	SORT_BY(b, s->bounds.count, UP(struct bound, process), UP(struct bound, begin_ns));
 	/* the next one's opening ends a window: no time is in two */
 	for (i = 1; i < s->bounds.count; i++)
@@ -69,8 +68,6 @@ enum status sweep_open(struct sweep **out, struct trace *trace, const struct nam
 		       bool is_by_step, size_t ceiling, struct error *err)
 {
 	struct sweep *s = calloc(1, sizeof(*s));
-	enum status status;
-	uint32_t i;
 
 	*out = NULL;
 	if (!s)
@@ -94,11 +91,11 @@ enum status sweep_open(struct sweep **out, struct trace *trace, const struct nam
 		sweep_close(s);
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
 	}
-	for (i = 1; i <= s->track_count; i++) {
+	for (uint32_t i = 1; i <= s->track_count; i++) {
 		s->process_of_track[i] = trace_get_track(trace, i)->process;
 		s->streams[i].id = trace_get_track(trace, i)->id;
 	}
-	status = bounds_take(s, err);
+	enum status status = bounds_take(s, err);
 	if (status != ST_OK) {
 		sweep_close(s);
 		return status;
@@ -109,17 +106,15 @@ enum status sweep_open(struct sweep **out, struct trace *trace, const struct nam
 
 void sweep_close(struct sweep *s)
 {
-	size_t i;
-
 	if (!s)
 		return;
-	for (i = 0; i < s->gpu_count; i++)
+	for (size_t i = 0; i < s->gpu_count; i++)
 		gpu_free(s->gpus[i]);
-	for (i = 0; s->hosts && i <= s->host_count; i++) {
+	for (size_t i = 0; s->hosts && i <= s->host_count; i++) {
 		spans_release(&s->hosts[i].intervals);
 		spans_release(&s->hosts[i].owed);
 	}
-	for (i = 0; s->streams && i <= s->track_count; i++)
+	for (size_t i = 0; s->streams && i <= s->track_count; i++)
 		spans_release(&s->streams[i].waits);
 	free(s->streams);
 	free(s->gpus);
@@ -139,11 +134,9 @@ void sweep_close(struct sweep *s)
 
 bool sweep_communicates(struct sweep *s, uint32_t name)
 {
-	bool yes;
-
 	if (name <= s->name_count && s->class_of_name[name])
 		return s->class_of_name[name] - 1;
-	yes = name_rules_communicates(s->rules, trace_text(s->trace, name, NULL));
+	bool yes = name_rules_communicates(s->rules, trace_text(s->trace, name, NULL));
 	if (name <= s->name_count)
 		s->class_of_name[name] = (uint8_t)(1 + yes);
 	return yes;
@@ -189,10 +182,9 @@ static enum status gpu_add(struct sweep *s, uint32_t process, uint32_t device, s
 /* Of a track that has done nothing yet. */
 static enum status gpu_find(struct sweep *s, uint32_t track, uint32_t *out, struct error *err)
 {
-	const struct track *t;
 	size_t i;
 
-	t = trace_get_track(s->trace, track);
+	const struct track *t = trace_get_track(s->trace, track);
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == t->process && s->gpus[i]->device == t->device)
 			break;
@@ -275,7 +267,6 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 	struct host *h = &s->hosts[process];
 	const struct bound *bounds = s->bounds.items;
 	uint64_t end_ns;
-	size_t i;
 
 	if (!h->is_open)
 		return ST_OK;
@@ -283,7 +274,7 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 		h->mark_end_ns = h->host_end_ns; /* the window's end: nothing else says it */
 		host_release(h);
 	}
-	for (i = 0; i < s->gpu_count; i++)
+	for (size_t i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
 			TRY(gpu_advance(s, s->gpus[i], UINT64_MAX, err));
 	TRY(host_account(s, process, until_ns, err));
@@ -332,7 +323,6 @@ static void host_begin(struct host *h, uint64_t begin_ns)
 static void mark_put(struct sweep *s, const struct step_mark *m)
 {
 	struct host *h = &s->hosts[m->process];
-	size_t i;
 
 	host_open(s, h, m->begin_ns);
 	host_begin(h, m->begin_ns);
@@ -340,7 +330,7 @@ static void mark_put(struct sweep *s, const struct step_mark *m)
 	if (m->end_ns > h->mark_end_ns)
 		h->mark_end_ns = m->end_ns;
 	host_release(h);
-	for (i = 0; i < s->gpu_count; i++)
+	for (size_t i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == m->process)
 			sums_release(&s->gpus[i]->during, &s->gpus[i]->held);
 }
@@ -363,11 +353,10 @@ static enum status work_release(struct sweep *s, struct host *h, const struct ev
 				struct error *err)
 {
 	uint32_t gpu = sweep_gpu_of(s, e->track);
-	struct gpu *g;
 
 	if (gpu == NO_ID)
 		TRY(gpu_find(s, e->track, &gpu, err));
-	g = s->gpus[gpu];
+	struct gpu *g = s->gpus[gpu];
 	if (!g->is_open)
 		gpu_open(h, g, e->begin_ns);
 	h->has_gpu = true;
@@ -483,10 +472,8 @@ enum status sweep_put(struct sweep *s, const struct batch *in, const struct segm
 enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *count,
 		      struct error *err)
 {
-	uint32_t i;
-
 	s->segments.count = s->gaps.count = 0;
-	for (i = 1; i <= s->host_count; i++) {
+	for (uint32_t i = 1; i <= s->host_count; i++) {
 		TRY(window_close(s, i, UINT64_MAX, err));
 		owed_settle(&s->hosts[i]);
 	}

@@ -68,14 +68,13 @@ static void add_sum(const struct diff_page *p, struct block_table *t, const char
 {
 	bool is_mean = !strcmp(class, "sum");
 	struct block_row *r = add_row(b, t, is_mean ? TOKEN_BOLD : TOKEN_DIM, class);
-	struct block_cell *bar;
 
 	add_cell(r, label)->has_class = true;
 	add_cell(r, NULL)->has_class = true;
 	add_three(p, r, ns, b);
 	if (p->medium == MEDIUM_TEXT)
 		return;
-	bar = add_cell(r, "");
+	struct block_cell *bar = add_cell(r, "");
 	bar->has_class = true;
 	bar->class = ns->difference_ns < 0 ? "bar one less" : "bar one";
 }
@@ -174,11 +173,10 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 	t->class = "kernels";
 	for (i = 0; i < d->owner_count && i < lines[p->medium]; i++) {
 		const struct diff_owner *o = &d->owners[i];
-		struct block_row *r;
 
 		if (diff_is_unchanged(d, &o->ns))
 			break;
-		r = add_row(b, t, TOKEN_TEXT, NULL);
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 		add_cell(r, p->medium == MEDIUM_MD ? o->name : show_name(b, o->name, width))
 			->whole = o->name;
 		add_cell(r, o->phase);
@@ -221,7 +219,6 @@ static void add_pairs(const struct diff_page *p, const struct diff_place *all, s
 	for (size_t i = 0; i < count && i < PLACES_SHOWN; i++) {
 		const struct diff_place *one = &all[i];
 		char place[DIFF_PLACE];
-		struct block_row *r;
 
 		if (diff_is_unchanged(d, &one->ns))
 			break;
@@ -232,7 +229,7 @@ static void add_pairs(const struct diff_page *p, const struct diff_place *all, s
 			t = add_named(p, "where", b);
 		}
 		diff_place_text(one, place);
-		r = add_row(b, t, TOKEN_TEXT, NULL);
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 		add_cellf(b, r, "%s", place[0] ? place : nowhere);
 		add_three(p, r, &one->ns, b);
 		add_cellf(b, r, "%s", one->cause)->token = TOKEN_DIM;
@@ -254,15 +251,13 @@ static void add_steps(const struct diff_page *p, struct blocks *b)
 	size_t shown = 0;
 
 	for (size_t i = 0; i < d->step_count && shown < STEPS_SHOWN; i++) {
-		struct block_row *r;
-
 		if (!d->steps[i].is_apart)
 			continue;
 		if (!shown++) {
 			add_section(b, "Steps that changed alone", NULL);
 			t = add_named(p, "step", b);
 		}
-		r = add_row(b, t, TOKEN_TEXT, NULL);
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 		add_cellf(b, r, "step %llu", (unsigned long long)d->steps[i].number);
 		add_three(p, r, &d->steps[i].ns, b);
 		add_cell(r, NULL);
@@ -380,7 +375,6 @@ static void build_text(struct diff_page *p, struct blocks *b)
 	bool is_sampled = d->a.sampled || d->b.sampled;
 	char sentence[DIFF_SENTENCE];
 	struct block_words *w;
-	struct block *head;
 
 	add_text_side(p, "A", &d->a, b);
 	add_text_side(p, "B", &d->b, b);
@@ -399,7 +393,7 @@ static void build_text(struct diff_page *p, struct blocks *b)
 		  sentence);
 	add_reason(d, ROLE_TEXT, b);
 	add_sentence(b, ROLE_NOTE, 0, limits_text(d, b));
-	head = add_section(b, "Where it went", "per step and GPU");
+	struct block *head = add_section(b, "Where it went", "per step and GPU");
 	head->section.note_at = 15;
 	add_parts(p, b);
 	if (d->owner_count && !diff_is_unchanged(d, &d->owners[0].ns)) {
@@ -420,13 +414,12 @@ static void build_html(struct diff_page *p, struct blocks *b)
 {
 	const struct diff *d = p->d;
 	char sentence[DIFF_SENTENCE];
-	struct block *verdict;
 
 	diff_sentence(d, sentence);
 	add_html_side("A", &d->a, b);
 	add_html_side("B", &d->b, b);
 	add_unlikes(d, b);
-	verdict = add_block(b, BLOCK_VERDICT);
+	struct block *verdict = add_block(b, BLOCK_VERDICT);
 	verdict->callout.label = "Diff";
 	verdict->callout.first = blocks_text(b, "%s", sentence);
 	verdict->callout.second = limits_text(d, b);
@@ -450,7 +443,6 @@ enum status diff_put_page(const struct diff *d, enum medium medium,
 			       .width = how->width < LINE_MOST ? how->width : LINE_MOST };
 	int64_t longest_ns = d->a.mean_ns > d->b.mean_ns ? d->a.mean_ns : d->b.mean_ns;
 	struct blocks b;
-	enum status status;
 
 	for (size_t i = 0; i < d->part_count; i++) {
 		const struct diff_times *ns = &d->parts[i].ns;
@@ -492,7 +484,7 @@ enum status diff_put_page(const struct diff *d, enum medium medium,
 		if (out->len && buf_status(out, NULL) == ST_OK)
 			out->len--; /* no empty line at the end */
 	}
-	status = blocks_status(&b, err);
+	enum status status = blocks_status(&b, err);
 	blocks_release(&b);
 	return status == ST_OK ? buf_status(out, err) : status;
 }

@@ -28,11 +28,10 @@ struct diff_series diff_series(const double *values, size_t count)
 static double beta_fraction(double a, double b, double x)
 {
 	double c = 1, d = 1 - (a + b) * x / (a + 1), value, step;
-	int m;
 
 	d = 1 / (fabs(d) < 1e-300 ? 1e-300 : d);
 	value = d;
-	for (m = 1; m < 500; m++) {
+	for (int m = 1; m < 500; m++) {
 		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
 		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
 
@@ -53,11 +52,9 @@ static double beta_fraction(double a, double b, double x)
 
 static double beta_regular(double a, double b, double x)
 {
-	double front;
-
 	if (x <= 0 || x >= 1)
 		return x >= 1;
-	front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+	double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
 	if (x < (a + 1) / (a + b + 2))
 		return front * beta_fraction(a, b, x) / a;
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;
@@ -66,13 +63,12 @@ static double beta_regular(double a, double b, double x)
 double diff_t(double freedom, double outside)
 {
 	double low = 0, high = 1, t;
-	int i;
 
 	/* P(|T| > t) = I(f / (f + t^2); f / 2, 1 / 2) */
 	while (beta_regular(freedom / 2, 0.5, freedom / (freedom + high * high)) > outside &&
 	       high < 1e9)
 		high *= 2;
-	for (i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++) {
 		t = (low + high) / 2;
 		if (beta_regular(freedom / 2, 0.5, freedom / (freedom + t * t)) > outside)
 			low = t;
@@ -85,16 +81,14 @@ double diff_t(double freedom, double outside)
 /* Half of Welch's interval; INFINITY where a side is worth less than two steps. */
 static double half_of(const struct diff_series *a, const struct diff_series *b)
 {
-	double va, vb, freedom;
-
 	if (a->count < 2 || b->count < 2 || a->effective < 2 || b->effective < 2)
 		return INFINITY;
-	va = a->deviation * a->deviation / a->effective;
-	vb = b->deviation * b->deviation / b->effective;
+	double va = a->deviation * a->deviation / a->effective;
+	double vb = b->deviation * b->deviation / b->effective;
 	if (!(va + vb > 0))
 		return 0;
-	freedom = (va + vb) * (va + vb) /
-		  (va * va / (a->effective - 1) + vb * vb / (b->effective - 1));
+	double freedom = (va + vb) * (va + vb) /
+			 (va * va / (a->effective - 1) + vb * vb / (b->effective - 1));
 	return diff_t(freedom, 0.05) * sqrt(va + vb);
 }
 
@@ -139,11 +133,10 @@ enum { PAIRS_LEAST = 3 };
 
 void diff_pair(struct diff_estimate *e, const struct diff_series *pairs)
 {
-	double half;
-
 	if (e->verdict != DIFF_CANNOT_TELL || pairs->count < PAIRS_LEAST || pairs->effective < 2)
 		return;
-	half = diff_t(pairs->effective - 1, 0.01) * pairs->deviation / sqrt(pairs->effective);
+	double half =
+		diff_t(pairs->effective - 1, 0.01) * pairs->deviation / sqrt(pairs->effective);
 	if (fabs(e->difference) <= half)
 		return;
 	e->is_paired = true;

@@ -103,7 +103,6 @@ static enum status apart_take(struct diff *d, struct error *err)
 enum status diff_steps_take(struct diff *d, struct error *err)
 {
 	double *differences;
-	struct diff_series series;
 
 	/* Both sides' steps in one order: (occurrence, number). */
 	const struct diff_wall *a = d->a.walls, *b = d->b.walls;
@@ -134,7 +133,7 @@ enum status diff_steps_take(struct diff *d, struct error *err)
 		return fail_memory(err);
 	for (size_t i = 0; i < d->step_count; i++)
 		differences[i] = (double)d->steps[i].ns.difference_ns;
-	series = diff_series(differences, d->step_count);
+	struct diff_series series = diff_series(differences, d->step_count);
 	if (d->step_count == d->a.series.count && d->step_count == d->b.series.count)
 		diff_pair(&d->estimate, &series);
 	free(differences);

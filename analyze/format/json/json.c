@@ -58,11 +58,9 @@ static void put_nested(struct json *j, const struct table_type *type, const unio
 		       size_t depth)
 {
 	for (size_t i = 0; i < j->count; i++) {
-		struct view below;
-
 		if (j->views[i].type->under != type || j->views[i].type->nest == NEST_NEVER)
 			continue;
-		below = view_below(&j->views[i], row, table_keys(type));
+		struct view below = view_below(&j->views[i], row, table_keys(type));
 		buf_put_text(j->out, ",\n");
 		buf_fill(j->out, ' ', depth);
 		json_put_word(j->out, table_member(below.type));

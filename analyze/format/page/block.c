@@ -35,14 +35,12 @@ void *blocks_take(struct blocks *b, size_t count, size_t size)
 const char *blocks_text(struct blocks *b, const char *fmt, ...)
 {
 	va_list args, again;
-	char *text;
-	int len;
 
 	va_start(args, fmt);
 	va_copy(again, args);
-	len = vsnprintf(NULL, 0, fmt, args);
+	int len = vsnprintf(NULL, 0, fmt, args);
 	va_end(args);
-	text = arena_take(&b->memory, (size_t)len + 1, 1);
+	char *text = arena_take(&b->memory, (size_t)len + 1, 1);
 	if (text)
 		vsnprintf(text, (size_t)len + 1, fmt, again);
 	va_end(again);

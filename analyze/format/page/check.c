@@ -108,13 +108,12 @@ static void add_check(const struct checks *c, unsigned v, size_t check, unsigned
 
 	for (size_t i = 0; i < c->rows.count && shown < most; i++) {
 		const union value *row = c->rows.rows[i];
-		struct block_words *w;
 
 		if (c->verdicts[i] != v || c->names[i] != check)
 			continue;
-		w = add_labelled(b, left, left - (TEXT_AT - NAME_AT), TOKEN_DIM,
-				 shown++ ? NULL
-					 : blocks_text(b, "%s%s", words_of(check, b), colon));
+		struct block_words *w = add_labelled(
+			b, left, left - (TEXT_AT - NAME_AT), TOKEN_DIM,
+			shown++ ? NULL : blocks_text(b, "%s%s", words_of(check, b), colon));
 		if (of_all)
 			add_span(b, w, TOKEN_DIM, "all ranks: ");
 		else if (!is_alone && row[0].u64 != NO_U64)
@@ -133,7 +132,6 @@ void build_check(const struct page *p, struct blocks *b)
 	bool is_narrow = p->width < NARROW;
 	unsigned worst = VERDICT_BAD;
 	struct block_words *w;
-	const char *names;
 
 	take_checks(&c, b);
 	if (b->is_full)
@@ -159,7 +157,7 @@ void build_check(const struct page *p, struct blocks *b)
 	}
 	while (worst < VERDICT_GOOD && !names_text(&c, worst, b)[0])
 		worst++;
-	names = worst < VERDICT_GOOD ? names_text(&c, worst, b) : "";
+	const char *names = worst < VERDICT_GOOD ? names_text(&c, worst, b) : "";
 	w = add_verdict(b, verdicts[worst].name, verdicts[worst].title_token);
 	add_span(b, w, verdicts[worst].title_token, verdicts[worst].meaning);
 	add_span(b, w, TOKEN_TEXT, names);

@@ -120,9 +120,7 @@ void build_comm(const struct page *p, struct blocks *b)
 	struct view v = page_view(p, "comm");
 	struct collective *all = blocks_take(b, v.count, sizeof(*all));
 	size_t count = all ? take_collectives(&v, all) : 0, most = is_text(p) ? 24 : 8, lines = 0;
-	struct time_unit unit;
 	struct block_table *t, *titles;
-	struct block *head;
 
 	if (!count && is_text(p)) {
 		add_section(b, "Comm", NULL);
@@ -130,11 +128,11 @@ void build_comm(const struct page *p, struct blocks *b)
 	}
 	if (!count)
 		return;
-	unit = time_unit_of(per_step(p, all[0].total_ns), 2);
-	head = add_section(b, is_text(p) ? "Comm" : "Communication",
-			   is_text(p) ? blocks_text(b, "%s per step", unit.name)
-				      : blocks_text(b, "%s per %s, mean of the ranks", unit.name,
-						    step_word(p)));
+	struct time_unit unit = time_unit_of(per_step(p, all[0].total_ns), 2);
+	struct block *head = add_section(b, is_text(p) ? "Comm" : "Communication",
+					 is_text(p) ? blocks_text(b, "%s per step", unit.name)
+						    : blocks_text(b, "%s per %s, mean of the ranks",
+								  unit.name, step_word(p)));
 	head->section.note_at = 5;
 	/* a browser's table has no column of which nothing is known */
 	columns[COMM_SIZE].hidden = columns[COMM_BUS].hidden = IN(MEDIUM_HTML);
@@ -300,11 +298,10 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 static const char *late_text(const struct page *p, const struct waits *all, struct blocks *b)
 {
 	const struct wait *w = all->latest;
-	struct time_unit unit;
 
 	if (!w)
 		return NULL;
-	unit = time_unit_of(all->all_ns, 1);
+	struct time_unit unit = time_unit_of(all->all_ns, 1);
 	return blocks_text(b, "all ranks together wait %s of %s %s %s for %s, last in %s of %s",
 			   show_time(b, w->made_ns, &unit), show_time(b, all->all_ns, &unit),
 			   unit.name, p->has_steps ? "per step" : "in all",
@@ -409,12 +406,11 @@ static void add_waits(const struct page *p, const struct waits *all, struct bloc
 void build_waits(const struct page *p, struct blocks *b)
 {
 	struct waits all = { .count = 0 };
-	const char *matched, *late;
 
 	if (p->ranks.count > 1)
 		take_waits(p, &all, b);
-	matched = matched_text(&all, b);
-	late = late_text(p, &all, b);
+	const char *matched = matched_text(&all, b);
+	const char *late = late_text(p, &all, b);
 	if (is_text(p) && matched) {
 		add_section(b, "Waiting", NULL);
 		add_some(b, ROLE_TEXT, matched);
@@ -449,12 +445,11 @@ void build_stragglers(const struct page *p, struct blocks *b)
 	};
 	struct view v = page_view(p, "stragglers");
 	const struct time_unit unit = { 1e6, 2, "ms" };
-	struct block_table *t;
 
 	if (!v.count)
 		return;
 	add_section(b, "Came last", NULL);
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < v.count && i < STRAGGLERS_SHOWN; i++) {
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 

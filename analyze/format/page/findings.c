@@ -104,10 +104,9 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 		{ .title = "where", .is_left = true },
 		{ .title = "change", .is_left = true },
 	};
-	struct block_table *t;
 
 	add_section(b, "Fix first", NULL);
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < v->count; i++) {
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 
@@ -136,9 +135,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 	struct view v = page_view(p, "findings");
 	size_t shown = is_text(p) ? 5 : 8;
 	struct fix *rows = blocks_take(b, shown, sizeof(*rows));
-	struct time_unit unit;
 	struct block_words *w;
-	struct block *list;
 
 	if (!v.count || !rows)
 		return;
@@ -147,7 +144,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 		return;
 	}
 	shown = v.count < shown ? v.count : shown;
-	unit = saving_unit(&v);
+	struct time_unit unit = saving_unit(&v);
 	add_section(
 		b, "Fix first",
 		is_text(p) ? note_text(p, &v, &unit, b)
@@ -161,14 +158,13 @@ void build_fixes(const struct page *p, struct blocks *b)
 				      "that a finding is about, where no replay tells what it "
 				      "saves. Savings overlap: do not add them.",
 				      step_word(p)));
-	list = add_block(b, BLOCK_FINDINGS);
+	struct block *list = add_block(b, BLOCK_FINDINGS);
 	list->findings.rows = rows;
 	list->findings.count = shown;
 	list->findings.brief_at = BRIEF_AT;
 	list->findings.together = together_text(p, &unit, b);
 	for (size_t i = 0; i < shown; i++) {
 		double saving_ns = view_number(&v, i, "saving_ns_per_step");
-		unsigned end;
 
 		rows[i] = (struct fix){
 			.rule = view_cell(&v, i, "rule").text,
@@ -188,7 +184,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 							     p->has_steps ? "a step" : "the window")
 					       : "alone: the step waits for something else";
 		/* what is said of a rule begins behind the longest name of those shown */
-		end = RULE_AT + (unsigned)strlen(rows[i].rule) + 2;
+		unsigned end = RULE_AT + (unsigned)strlen(rows[i].rule) + 2;
 		if (end > list->findings.brief_at)
 			list->findings.brief_at = end;
 	}
@@ -209,7 +205,6 @@ void build_findings(const struct page *p, struct blocks *b)
 	};
 	struct view v = page_view(p, "findings");
 	struct block *head = add_section(b, "Findings", NULL);
-	struct time_unit unit;
 
 	head->section.note_at = RULE_AT;
 	if (!v.count) {
@@ -219,7 +214,7 @@ void build_findings(const struct page *p, struct blocks *b)
 	}
 	if (order_text(&v))
 		add_sentence(b, ROLE_NOTE, RULE_AT, order_text(&v));
-	unit = saving_unit(&v);
+	struct time_unit unit = saving_unit(&v);
 	head->section.note = note_text(p, &v, &unit, b);
 	for (size_t i = 0; i < v.count; i++) {
 		double saving_ns = view_number(&v, i, "saving_ns_per_step");

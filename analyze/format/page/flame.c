@@ -8,7 +8,6 @@ static void add_flame(const struct page *p, const struct view *v, const char *ki
 	struct flame_box *boxes = blocks_take(b, v->count, sizeof(*boxes));
 	uint64_t whole_ns = 0;
 	size_t count = 0, depth = 0;
-	struct block *block;
 
 	if (!boxes)
 		return;
@@ -31,7 +30,7 @@ static void add_flame(const struct page *p, const struct view *v, const char *ki
 	if (!count || !whole_ns)
 		return;
 	add_section(b, title, note);
-	block = add_block(b, BLOCK_FLAME);
+	struct block *block = add_block(b, BLOCK_FLAME);
 	block->flame.boxes = boxes;
 	block->flame.count = count;
 	block->flame.depth = depth;

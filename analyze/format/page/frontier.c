@@ -60,15 +60,12 @@ void build_frontier(const struct page *p, struct blocks *b)
 	struct share rows[LINES + 1];
 	double parts[LINES + 1], step_ns;
 	int tenths[LINES + 1];
-	size_t count;
-	struct time_unit unit;
-	struct block_table *t;
 
 	if (!total.count || !v.count)
 		return;
-	count = take_shares(&v, rows, b);
+	size_t count = take_shares(&v, rows, b);
 	step_ns = view_number(&total, 0, "ns_per_step");
-	unit = time_unit_of(step_ns, 2);
+	struct time_unit unit = time_unit_of(step_ns, 2);
 	for (size_t i = 0; i < count; i++)
 		parts[i] = rows[i].ns;
 	percents(parts, count, step_ns, count - 1, tenths);
@@ -93,7 +90,7 @@ void build_frontier(const struct page *p, struct blocks *b)
 		{ .title = "mean rank", .end = 89, .class = "median" },
 		{ .title = "over mean", .end = 100, .class = "median" },
 	};
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count; i++) {
 		const struct share *s = &rows[i];
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, *s->kind ? NULL : "rest");

@@ -158,14 +158,13 @@ static void add_causes(const struct page *p, double window_ns, size_t most, int 
 		{ .at = 81, .width = LINE_WIDTH - 81, .class = "one", .is_bar = true },
 		{ .title = instead, .hidden = IN(MEDIUM_HTML), .at = CAUSES_AT + 20 },
 	};
-	struct block_table *t;
 
 	if (!instead && v.count && causes && most >= 2)
 		count = take_causes(causes, merge_causes(&v, causes),
 				    most < CAUSE_LINES ? most : CAUSE_LINES, window_ns, whole, b);
 	if (is_text(p) && !count && !instead)
 		return;
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	t->is_beside = p->gpus.count == 1;
 	t->empty = instead;
 	for (size_t i = 0; i < count; i++) {
@@ -203,7 +202,6 @@ static void build_one(const struct page *p, struct blocks *b)
 		{ .text = "%", .html = "% of window", .end = 34 },
 	};
 	int not_busy = is_text(p) ? 0 : 1000;
-	struct block_table *t;
 	struct block_row *r;
 	size_t count = 0;
 
@@ -213,7 +211,7 @@ static void build_one(const struct page *p, struct blocks *b)
 		head->section.note = blocks_text(b, "100 %% = window, %s", window);
 	if (stack)
 		add_block(b, BLOCK_STACK)->stack = *stack;
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < CLASSES; i++) {
 		if (!classes[i].is_always && !(g.ns[i] > 0))
 			continue;
@@ -297,14 +295,13 @@ static void build_several(const struct page *p, struct blocks *b)
 	const char *of = p->ranks.count == 1 ? "GPU" : "rank";
 	const char *spread = count < p->gpus.count ? "least, median and worst not busy" : NULL;
 	struct block_table *t;
-	struct time_unit unit;
 	bool is_wide = p->width >= LINE_WIDTH;
 	double most = 0;
 
 	for (size_t i = 0; i < p->gpus.count; i++)
 		if (view_number(&p->gpus, i, "window_ns") > most)
 			most = view_number(&p->gpus, i, "window_ns");
-	unit = time_unit_of(most, 1);
+	struct time_unit unit = time_unit_of(most, 1);
 	head->section.note_at = 16;
 	head->section.right = blocks_text(b, "100 %% = window of the %s", of);
 	head->section.note = is_text(p) ? spread
@@ -371,12 +368,11 @@ static void build_md(const struct page *p, struct blocks *b)
 	const struct time_unit unit = { 1e6, 1, "ms" };
 	struct block_column columns[CLASSES + 2] = { [0] = { .md = "% of window", .is_left = true },
 						     [CLASSES + 1] = { .md = "window ms" } };
-	struct block_table *t;
 
 	add_section(b, "GPU time", NULL);
 	for (size_t i = 0; i < CLASSES; i++)
 		columns[1 + i].md = class_label(p, i);
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count; i++) {
 		struct gpu_row g = gpu_row_of(p, chosen[i]);
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);

@@ -124,7 +124,6 @@ void build_verdict(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "verdict");
 	const char *bound, *sentence, *more;
-	struct block *new;
 
 	if (!v.count)
 		return;
@@ -143,7 +142,7 @@ void build_verdict(const struct page *p, struct blocks *b)
 				   p->gpus.count > 1 ? "compute" : "computes",
 				   show_percent(b, tenths[0]));
 	}
-	new = add_block(b, BLOCK_VERDICT);
+	struct block *new = add_block(b, BLOCK_VERDICT);
 	if (view_cell(&v, 0, "host_bound").text)
 		bound = view_cell(&v, 0, "host_bound").text;
 	new->callout.label = blocks_text(
@@ -246,12 +245,11 @@ static void warn_of_unrecorded(const struct page *p, struct blocks *b)
 {
 	struct view causes = page_view(p, "idle_causes");
 	uint64_t ns = 0, window_ns = page_sum(&p->gpus, "window_ns");
-	double pct;
 
 	for (size_t i = 0; i < causes.count; i++)
 		if (!strcmp(view_cell(&causes, i, "cause").text, "unrecorded"))
 			ns += view_u64(&causes, i, "ns");
-	pct = window_ns ? 100 * (double)ns / (double)window_ns : 0;
+	double pct = window_ns ? 100 * (double)ns / (double)window_ns : 0;
 	if (p->is_sampled || pct < 1)
 		return;
 	add_warning(

@@ -41,8 +41,6 @@ void build_idle(const struct page *p, struct blocks *b)
 	};
 	struct view v = page_view(p, "idle");
 	struct owner *all = blocks_take(b, v.count, sizeof(*all));
-	struct block_table *t;
-	struct block_row *r;
 
 	if (!all || !v.count)
 		return;
@@ -50,9 +48,9 @@ void build_idle(const struct page *p, struct blocks *b)
 		all[i] = (struct owner){ i, view_u64(&v, i, "ns") };
 	SORT_BY(all, v.count, DOWN(struct owner, ns), UP(struct owner, row));
 	add_section(b, "Idle", NULL);
-	t = ADD_TABLE(b, head);
+	struct block_table *t = ADD_TABLE(b, head);
 	t->has_no_titles = t->is_in_line = true;
-	r = add_row(b, t, TOKEN_TEXT, NULL);
+	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 	add_cellf(b, r, "not busy %s ms%s%s", show_time(b, per_step(p, page_sum(&v, "ns")), &tenth),
 		  p->steps > 1 ? " per step" : "", p->ranks.count > 1 ? ", all ranks" : "");
 	add_cell(r, p->is_sampled ? "! a sample: not reliable" : NULL)->token = TOKEN_WARN;

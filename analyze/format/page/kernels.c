@@ -52,10 +52,9 @@ static size_t take_kernels(const struct view *v, bool is_host, struct kernel *al
 static uint64_t median_of(const struct view *v, const char *name)
 {
 	uint64_t median_ns = NO_U64;
-	enum status status;
 	struct hist *all;
 
-	status = hist_new(&all, NULL);
+	enum status status = hist_new(&all, NULL);
 	for (size_t i = 0; i < v->count && status == ST_OK; i++) {
 		const struct hist *own = view_cell(v, i, "lengths").hist;
 
@@ -214,13 +213,11 @@ void build_kernels(const struct page *p, struct blocks *b)
 	struct layout l = layout_of(p);
 	struct kernels k;
 	const char *names, *calls, *of;
-	struct time_unit unit;
-	struct block_table *t;
 
 	take_shown(p, &k, b);
 	if (!k.count)
 		return;
-	unit = kernel_unit(p, &k);
+	struct time_unit unit = kernel_unit(p, &k);
 	names = show_count(b, k.count);
 	calls = show_count(b, k.sum.calls);
 	of = k.is_host ? blocks_text(b, "%% of %s", step_word(p)) : "% of kernel time";
@@ -259,7 +256,7 @@ void build_kernels(const struct page *p, struct blocks *b)
 		{ .title = "median \xc2\xb5s", .hidden = IN(MEDIUM_TEXT), .class = "median" },
 		{ .title = "max \xc2\xb5s", .hidden = IN(MEDIUM_TEXT), .class = "median" },
 	};
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	t->count -= k.is_host ? 2 : 0; /* how long single operators take is not kept */
 	t->class = "kernels";
 	for (size_t i = 0; i < k.shown; i++)
@@ -353,7 +350,6 @@ static void build_copy_lines(const struct page *p, const struct copy *all, size_
 		b->last && b->last->kind == BLOCK_TABLE ? &b->last->table : NULL;
 	struct layout l = layout_of(p);
 	struct kernels k;
-	struct time_unit unit;
 	const struct block_column columns[] = { { .at = 0 },
 						{ .at = 14, .width = 30 },
 						{ .end = l.calls_end },
@@ -362,7 +358,7 @@ static void build_copy_lines(const struct page *p, const struct copy *all, size_
 	struct block_table *t = ADD_TABLE(b, columns);
 
 	take_shown(p, &k, b);
-	unit = kernel_unit(p, &k);
+	struct time_unit unit = kernel_unit(p, &k);
 	t->has_no_titles = true;
 	t->below = above;
 	for (size_t i = 0; i < count && i < 4; i++) {
@@ -393,7 +389,6 @@ void build_copies(const struct page *p, struct blocks *b)
 	struct view v = page_view(p, "copies");
 	struct copy *all = blocks_take(b, v.count, sizeof(*all));
 	size_t count = all ? take_copies(&v, all) : 0;
-	struct block_table *t;
 
 	if (!count)
 		return;
@@ -412,7 +407,7 @@ void build_copies(const struct page *p, struct blocks *b)
 		{ .title = "MiB" },
 		{ .title = "GB/s", .hidden = IN(MEDIUM_MD) },
 	};
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count; i++) {
 		const struct copy *c = &all[i];
 		bool has_rate = c->total_ns && !same_text(c->direction, "memset");

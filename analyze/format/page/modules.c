@@ -39,7 +39,6 @@ static void modules_of_rank(const struct page *p, size_t rank, struct blocks *b)
 	struct module_line *all = blocks_take(b, v.count, sizeof(*all));
 	uint64_t steps = view_u64(&p->ranks, rank, "window_steps");
 	double share = steps && steps != NO_U64 ? 1 / (double)steps : 1;
-	struct block_table *t;
 
 	if (!all)
 		return;
@@ -70,13 +69,11 @@ static void modules_of_rank(const struct page *p, size_t rank, struct blocks *b)
 			     "modules with tacho.watch() or ranges.");
 		return;
 	}
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < v.count; i++) {
-		struct block_row *r;
-
 		if (!all[i].is_shown)
 			continue;
-		r = add_row(b, t, TOKEN_TEXT, NULL);
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 		add_cell(r, module_text(all[i].path, b));
 		for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++)
 			add_time(b, r, share * (double)view_u64(&v, all[i].row, times[k]), &ms);
@@ -124,7 +121,6 @@ static void stacks_by(const struct page *p, const struct view *v, const char *co
 	struct module_line *all = blocks_take(b, v->count, sizeof(*all));
 	struct view nodes = page_view(p, "paths");
 	uint64_t whole = page_sum(&nodes, column);
-	struct block_table *t;
 
 	if (!all || !whole)
 		return;
@@ -134,7 +130,7 @@ static void stacks_by(const struct page *p, const struct view *v, const char *co
 					       .path = view_text(v, i, "path") };
 	SORT_BY(all, v->count, DOWN(struct module_line, weight_ns), UP(struct module_line, path));
 	add_section(b, title, NULL);
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	if (is_bytes)
 		t->columns[0].title = "memory";
 	for (size_t i = 0; i < v->count && i < STACK_LINES && all[i].weight_ns; i++) {

@@ -185,7 +185,6 @@ enum status page_write(const struct format_request *how, enum medium medium, pag
 	struct blocks blocks;
 	struct view *views;
 	struct page page;
-	enum status status;
 
 	TRY(views_new(&views, how->tables, err));
 	page_init(&page, how, medium, views);
@@ -206,7 +205,7 @@ enum status page_write(const struct format_request *how, enum medium medium, pag
 			add_sentence(&blocks, ROLE_TEXT, 0,
 				     ""); /* of a report with nothing to show */
 	}
-	status = blocks_status(&blocks, err);
+	enum status status = blocks_status(&blocks, err);
 	if (status == ST_OK)
 		draw(&page, &blocks, out);
 	blocks_release(&blocks);

@@ -237,7 +237,6 @@ void build_phases(const struct page *p, struct blocks *b)
 	size_t rest = 0;
 	bool is_inferred = false;
 	struct time_unit unit = { 1e6, 1, "ms" };
-	struct block_table *t;
 
 	take_phases(p, &all, b);
 	walls = blocks_take(b, all.count, sizeof(*walls));
@@ -269,7 +268,7 @@ void build_phases(const struct page *p, struct blocks *b)
 					     !is_inferred ? ""
 							  : " ~ marks a phase that is inferred, "
 							    "not annotated."));
-	t = add_columns(p, &unit, bar, b);
+	struct block_table *t = add_columns(p, &unit, bar, b);
 	for (size_t i = 0; i < all.count; i++) {
 		const struct phase_row *r = &all.rows[i];
 		struct block_row *row = add_row(b, t, TOKEN_TEXT, NULL);

@@ -69,11 +69,8 @@ void build_steps_of_ranks(const struct page *p, struct blocks *b)
 	size_t count = p->ranks.count, shown, values = 3;
 	struct rank_steps *all = blocks_take(b, count, sizeof(*all));
 	struct block_column columns[STEP_COLUMNS + 2] = { { .at = 14 } };
-	struct block_table *t;
 	struct block_row *r;
-	struct time_unit unit;
 	double most = 0;
-	bool is_by_step;
 
 	for (size_t i = 0; all && i < count; i++) {
 		all[i] = take_rank_steps(p, i, b);
@@ -82,9 +79,9 @@ void build_steps_of_ranks(const struct page *p, struct blocks *b)
 	if (b->is_full || !(most > 0))
 		return;
 	shown = choose_ranks(all, count);
-	is_by_step = has_same_steps(all, count);
+	bool is_by_step = has_same_steps(all, count);
 	values = is_by_step ? all[0].times.count : 3;
-	unit = time_unit_of(most, 1);
+	struct time_unit unit = time_unit_of(most, 1);
 	add_section(b, "Steps", blocks_text(b, "wall %s", unit.name));
 	for (size_t k = 0; k <= values; k++)
 		columns[1 + k] = (struct block_column){
@@ -94,7 +91,7 @@ void build_steps_of_ranks(const struct page *p, struct blocks *b)
 					      : spread[k],
 			.end = COLUMN_FIRST + COLUMN_WIDTH * (unsigned)k,
 		};
-	t = add_table(b, columns, values + 2);
+	struct block_table *t = add_table(b, columns, values + 2);
 	for (size_t i = 0; i < shown; i++) {
 		const struct step_times *s = &all[i].times;
 
@@ -283,7 +280,6 @@ static void add_many_ranks(const struct page *p, const struct rank_phases *all,
 void build_phases_of_ranks(const struct page *p, struct blocks *b)
 {
 	struct rank_phases all;
-	struct time_unit unit;
 	double most = 0;
 
 	take_rank_phases(p, &all, b);
@@ -292,7 +288,7 @@ void build_phases_of_ranks(const struct page *p, struct blocks *b)
 	settle_rank_phases(&all, p->ranks.count, b);
 	for (size_t i = 0; i < p->ranks.count; i++)
 		most = all.walls[i] > most ? all.walls[i] : most;
-	unit = time_unit_of(most, 1);
+	struct time_unit unit = time_unit_of(most, 1);
 	add_section(b, "Phases", blocks_text(b, "host, %s per step", unit.name));
 	(p->ranks.count == 2 ? add_two_ranks : add_many_ranks)(p, &all, &unit, b);
 }
@@ -399,14 +395,12 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 		{ .at = 0 },
 	};
 	struct spread rest = { .name = "" };
-	const struct block_table *above;
-	struct block_table *t;
 	struct block_row *r;
 
 	add_section(
 		b, "Kernels",
 		blocks_text(b, "%s names with equal counts, ms per step", show_count(b, count)));
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < shown; i++)
 		add_spread(&rows[i], show_nth_name(b, &rows->name, sizeof(*rows), i, shown_width),
 			   add_row(b, t, TOKEN_TEXT, NULL), b);
@@ -421,7 +415,7 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 			   add_row(b, t, TOKEN_DIM, NULL), b);
 	columns[0].at = 14;
 	columns[0].width = width - 14;
-	above = t;
+	const struct block_table *above = t;
 	t = ADD_TABLE(b, columns);
 	t->has_no_titles = true;
 	t->below = above;

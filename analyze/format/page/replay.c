@@ -150,14 +150,13 @@ void build_replay(const struct page *p, struct blocks *b)
 {
 	struct view job = page_view(p, "replay"), ranks = page_view(p, "replay_rank");
 	struct view steps = page_view(p, "replay_rank_step");
-	struct time_unit unit;
 	double mw, ms;
 
 	add_next(p, b);
 	add_unexplained(p, b);
 	if (!job.count)
 		return;
-	unit = time_unit_of(view_number(&job, 0, "baseline_ns"), 2);
+	struct time_unit unit = time_unit_of(view_number(&job, 0, "baseline_ns"), 2);
 	mw = view_cell(&job, 0, "mw").f64;
 	ms = view_cell(&job, 0, "ms").f64;
 	add_section(b, "Slowdown", is_text(p) ? NULL : "if all ranks were alike");

@@ -256,7 +256,6 @@ static void add_timelines(const struct page *p, const struct view *steps,
 {
 	size_t chosen[DRAWN_MAX], count, used = 0;
 	struct step_timeline *rows = blocks_take(b, DRAWN_MAX, sizeof(*rows));
-	struct block *new;
 
 	if (!rows || (is_text(p) && (p->gpus.count > 1 || p->width < LINE_WIDTH)))
 		return;
@@ -284,7 +283,7 @@ static void add_timelines(const struct page *p, const struct view *steps,
 		add_levels(p, b);
 		return;
 	}
-	new = add_block(b, BLOCK_TIMELINES);
+	struct block *new = add_block(b, BLOCK_TIMELINES);
 	new->timelines.rows = rows;
 	new->timelines.count = used;
 	new->timelines.most_ns = t->sorted[t->count - 1];
@@ -318,7 +317,6 @@ static void build_ranks(const struct page *p, struct blocks *b)
 	const struct time_unit ms = { 1e6, 1, "ms" };
 	size_t count = p->ranks.count;
 	struct rank_row *all = blocks_take(b, count, sizeof(*all));
-	struct block_table *t;
 
 	for (size_t i = 0; all && i < count; i++) {
 		struct view steps = page_of_rank(p, "steps", i);
@@ -332,7 +330,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 	if (!count || !p->has_steps || !(all[0].times.median > 0))
 		return; /* other reports alone have no steps */
 	add_section(b, "Steps", "Wall time of counted steps, ms; the slowest rank first");
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count && i < RANK_LINES; i++) {
 		const struct step_times *times = &all[i].times;
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);

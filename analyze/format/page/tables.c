@@ -95,18 +95,16 @@ static struct block *add_heading(const struct page *p, const struct view *v, str
 
 void build_table(const struct page *p, const struct view *v, struct blocks *b)
 {
-	struct block *head;
 	struct block_column columns[COLUMNS_MAX];
 	struct time_unit units[COLUMNS_MAX];
 	bool is_time[COLUMNS_MAX] = { false }, has_graphs = false;
 	size_t places[COLUMNS_MAX], count = 0, rows = v->count;
 	size_t most = p->medium == MEDIUM_MD ? COLUMNS_MAX : 24, brief = COLUMNS_MAX;
 	const char **briefs = NULL;
-	struct block_table *t;
 
 	if (v->type->is_seldom && !v->count)
 		return;
-	head = add_heading(p, v, b);
+	struct block *head = add_heading(p, v, b);
 	if (!view_is_shown(v) || (!v->count && p->medium != MEDIUM_MD)) {
 		const char *words =
 			v->count ? blocks_text(b, "%zu rows: --format json", v->count) : "none";
@@ -123,7 +121,6 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 	for (size_t i = 0; v->type->columns[i].name && count < most; i++) {
 		const struct column *c = &v->type->columns[i];
 		double longest = 0;
-		const char *title;
 
 		if (!is_wanted(p, c))
 			continue;
@@ -140,7 +137,7 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 		places[count] = i;
 		if (c->cell == CELL_TEXT && !strcmp(c->name, "short"))
 			brief = count;
-		title = title_text(b, c, is_time[count] ? &units[count] : NULL);
+		const char *title = title_text(b, c, is_time[count] ? &units[count] : NULL);
 		columns[count++] = (struct block_column){
 			.title = title,
 			.md = c->name,
@@ -155,7 +152,7 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 		if (!strncmp(columns[i].md, "host_", 5) || !strcmp(columns[i].md, "gpu_calls") ||
 		    !strcmp(columns[i].md, "gpu_self_pct"))
 			columns[i].hidden = IN(MEDIUM_TEXT) | LEFT_OUT;
-	t = add_table(b, columns, count);
+	struct block_table *t = add_table(b, columns, count);
 	t->is_fitted = true;
 	if (is_text(p) && brief < count)
 		briefs = short_names(v, b);
@@ -226,17 +223,15 @@ static void add_action(struct blocks *b, const char *const cells[5])
 {
 	static const unsigned at[] = { 3, 36, 57, 70, 86 }, bars[] = { 0, 33, 54, 67, 85, 99 };
 	struct block_column columns[11];
-	struct block_table *t;
-	struct block_row *r;
 
 	for (size_t i = 0; i < 6; i++)
 		columns[i] = (struct block_column){ .at = bars[i] };
 	for (size_t i = 0; i < 5; i++)
 		columns[6 + i] =
 			(struct block_column){ .at = at[i], .width = i ? 0 : ACTION_WIDTH };
-	t = ADD_TABLE(b, columns);
+	struct block_table *t = ADD_TABLE(b, columns);
 	t->has_no_titles = t->is_framed = true;
-	r = add_row(b, t, TOKEN_TEXT, NULL);
+	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 	for (size_t i = 0; i < 6; i++)
 		add_cell(r, "|");
 	for (size_t i = 0; i < 5; i++)
@@ -326,7 +321,6 @@ void build_phases_view(const struct page *p, struct blocks *b)
 	bool has_own = v.count > 0;
 	struct block *before = b->last;
 	struct action *all;
-	size_t count;
 
 	if (!has_own)
 		v = page_view(p, "phases");
@@ -341,7 +335,7 @@ void build_phases_view(const struct page *p, struct blocks *b)
 					    .total_ns = view_u64(&v, i, "total_ns"),
 					    .first_end_ns = view_u64(&v, i, "first_end_ns"),
 				    };
-	count = merge_actions(all, v.count);
+	size_t count = merge_actions(all, v.count);
 	if (p->how->view == VIEW_METRICS)
 		add_metrics(p, b, all, count);
 	else if (has_own)

@@ -91,13 +91,12 @@ static unsigned need_of(const struct block_table *table, const struct block *oth
 	for (const struct block *b = others; b; b = b->next) {
 		const struct block_table *t = &b->table;
 		const struct block_column *c = NULL;
-		unsigned other;
 
 		if (b->kind == BLOCK_TABLE && t->like == table)
 			c = &t->columns[i];
 		else if (b->kind == BLOCK_TABLE && t->below == table)
 			c = column_below(t, &table->columns[i]);
-		other = c ? column_need(t, (size_t)(c - t->columns), most) : 0;
+		unsigned other = c ? column_need(t, (size_t)(c - t->columns), most) : 0;
 		need = other > need ? other : need;
 	}
 	return need;
@@ -306,26 +305,23 @@ static void tell_apart(struct block_table *table, size_t i)
 	all = malloc((cap ? cap : 1) * sizeof(*all));
 	for (struct block_row *r = all ? table->rows : NULL; r; r = r->next) {
 		struct block_cell *c = &r->cells[i];
-		const char *tail;
 
 		if (!c->text || text_width(c->text) <= width)
 			continue;
-		tail = text_tail(c->text, width);
+		const char *tail = text_tail(c->text, width);
 		all[count++] = (struct cut){ crc32c(0, tail, strlen(tail)), c->text, c };
 	}
 	if (count)
 		SORT_BY(all, count, UP(struct cut, look), UP(struct cut, text));
 	for (size_t k = 1, first = 0; k < count; k++) {
-		size_t seen;
-
 		if (all[k].look == all[k - 1].look && !strcmp(all[k].text, all[k - 1].text)) {
 			all[k].cell->seen = all[k - 1].cell->seen;
 			continue;
 		}
 		/* In this order the neighbours have most of a name's begin in common with it. */
-		seen = all[k].look == all[k - 1].look
-			       ? text_alike(all[k].text, all[k - 1].text, width)
-			       : 0;
+		size_t seen = all[k].look == all[k - 1].look
+				      ? text_alike(all[k].text, all[k - 1].text, width)
+				      : 0;
 		for (; first <= k; first++)
 			all[first].cell->seen =
 				seen > all[first].cell->seen ? seen : all[first].cell->seen;

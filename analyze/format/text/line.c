@@ -116,10 +116,9 @@ unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token to
 
 	while (*words) {
 		const char *at = word;
-		unsigned width;
 
 		words += word_take(words, word);
-		width = text_width(word) + (*words ? 0 : after);
+		unsigned width = text_width(word) + (*words ? 0 : after);
 		if (column + width > t->width && (column > left || left + width > t->width)) {
 			text_end(t);
 			at += strspn(word, " ");
@@ -182,16 +181,15 @@ static unsigned head_width(unsigned width)
 void text_cut(char out[TEXT_CUT], const char *words, unsigned width, const char *seen)
 {
 	unsigned whole = text_width(words), head;
-	const char *middle, *tail;
 
 	if (whole <= width && whole <= LINE_MOST) {
 		snprintf(out, TEXT_CUT, "%s", words);
 		return;
 	}
 	width = width < 1 ? 1 : width > LINE_MOST ? LINE_MOST : width;
-	middle = head_of(words, head_width(width));
+	const char *middle = head_of(words, head_width(width));
 	head = whole - text_width(middle);
-	tail = tail_of(words, width - 1 - head);
+	const char *tail = tail_of(words, width - 1 - head);
 	if (seen && seen >= middle && seen < tail && head + 2 < width)
 		snprintf(out, TEXT_CUT, "%.*s\xe2\x80\xa6%.*s\xe2\x80\xa6", (int)(middle - words),
 			 words, (int)(head_of(seen, width - head - 2) - seen), seen);

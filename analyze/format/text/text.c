@@ -76,10 +76,9 @@ static void draw_callout(struct text *t, const struct block *b)
 {
 	bool is_warning = b->kind == BLOCK_WARNING;
 	enum token token = is_warning ? TOKEN_WARN : TOKEN_BOLD;
-	unsigned column;
 
 	text_at(t, text_at(t, 0, token, is_warning ? "! " : ""), token, b->callout.label);
-	column = text_wrap(t, CALLOUT_AT, CALLOUT_AT, token, b->callout.first, 0);
+	unsigned column = text_wrap(t, CALLOUT_AT, CALLOUT_AT, token, b->callout.first, 0);
 	if (b->callout.second && is_warning) {
 		text_wrap(t, column + 1, CALLOUT_AT, token, b->callout.second, 0);
 	} else if (b->callout.second) {
@@ -118,7 +117,6 @@ static void draw_spark(struct text *t, unsigned column, const struct block *b)
 	unsigned cells = count < SPARK_MAX ? (unsigned)count : SPARK_MAX, width;
 	double low = INFINITY, high = 0;
 	char first[32], last[32];
-	bool is_flat;
 
 	if (!t->is_utf8)
 		return;
@@ -126,7 +124,7 @@ static void draw_spark(struct text *t, unsigned column, const struct block *b)
 		low = fmin(low, values[i]);
 		high = fmax(high, values[i]);
 	}
-	is_flat = high - low < 0.02 * b->spark.median;
+	bool is_flat = high - low < 0.02 * b->spark.median;
 	snprintf(first, sizeof(first), "%llu ", (unsigned long long)b->spark.first);
 	snprintf(last, sizeof(last), " %llu", (unsigned long long)b->spark.last);
 	width = text_width(first) + text_width(last) + (is_flat ? 4 : cells);

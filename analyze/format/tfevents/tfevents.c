@@ -229,10 +229,9 @@ static void put_phases(struct maker *m)
 static enum status put_card(struct maker *m, struct error *err)
 {
 	struct buf card;
-	enum status status;
 
 	buf_init(&card, CARD_BYTES);
-	status = format_md.write(m->how, &card, err);
+	enum status status = format_md.write(m->how, &card, err);
 	if (status == ST_OK)
 		tfevents_put_text_card(m->out, m->last_ns, m->last_step, "summary", buf_text(&card),
 				       card.len);

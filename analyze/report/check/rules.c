@@ -105,11 +105,10 @@ static unsigned ask_name(const char *text, size_t len)
 static unsigned says_of(struct rules *r, uint32_t name)
 {
 	size_t len;
-	const char *text;
 
 	if (name <= r->name_count && r->names[name])
 		return r->names[name];
-	text = trace_text(r->trace, name, &len);
+	const char *text = trace_text(r->trace, name, &len);
 	unsigned says = ask_name(text, len);
 	if (name <= r->name_count)
 		r->names[name] = (uint8_t)says;

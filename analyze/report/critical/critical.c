@@ -370,7 +370,6 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 	struct critical *s = f->state;
 	const struct step_list *l = &f->steps[process];
 	const struct step_row *steps[2];
-	size_t i, k;
 
 	/* Steps that are not walked yet; a window without marks is one. */
 	if (l->is_inferred) {
@@ -407,8 +406,8 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 		if (!steps[1] || wall_of(row) > wall_of(steps[1]))
 			steps[1] = row;
 	}
-	for (i = 0; i < 2 && steps[i]; i++)
-		for (k = 0; k < s->part_count; k++) {
+	for (size_t i = 0; i < 2 && steps[i]; i++)
+		for (size_t k = 0; k < s->part_count; k++) {
 			const struct path_part *p = &s->parts[k];
 
 			if (p->process == process && &l->rows[p->row] == steps[i] &&

@@ -35,14 +35,13 @@ enum status hang_put(struct accumulator *f, const struct sorted_batch *w, struct
 
 	for (size_t i = 0; i < w->by[BATCH_SHAPED].count; i++) {
 		const struct event *e = w->by[BATCH_SHAPED].items[i];
-		const struct attr *group;
 
 		if (e->kind != KIND_RANGE || e->subkind != RANGE_OTHER ||
 		    !trace_attr_text(f->trace, e->schema, "state") ||
 		    !trace_attr_text(f->trace, e->schema, "collective") ||
 		    number_of(f, e, "is_p2p"))
 			continue;
-		group = trace_find_attr(f->trace, e->schema, "group_name");
+		const struct attr *group = trace_find_attr(f->trace, e->schema, "group_name");
 		TRY(vec_reserve(&s->calls, &s->cap, s->count + 1, err));
 		s->calls[s->count++] = (struct call){ .created_ns = e->begin_ns,
 						      .seq = number_of(f, e, "collective_seq"),

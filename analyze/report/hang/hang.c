@@ -402,10 +402,8 @@ struct stuck { /* a group that hangs, or has ranks without a dump */
 static enum status group_take(struct group *g, const struct row *rows, size_t count, bool *hangs,
 			      struct error *err)
 {
-	enum status status;
-
 	*g = (struct group){ .rows = rows, .count = count };
-	status = take_members(g, err);
+	enum status status = take_members(g, err);
 	*hangs = status == ST_OK && take_state(g);
 	return status;
 }
@@ -456,7 +454,6 @@ static enum status hang_finish(struct tables *all, struct error *err)
 	struct table *calls = tables_find(all, "hang_calls"), *t = tables_find(all, "hang");
 	size_t count = table_count(calls);
 	struct row *rows;
-	enum status status;
 
 	if (!count)
 		return ST_OK;
@@ -473,7 +470,7 @@ static enum status hang_finish(struct tables *all, struct error *err)
 					.cells = cells };
 	}
 	SORT_BY(rows, count, UP(struct row, group), UP(struct row, seq), UP(struct row, rank));
-	status = put_groups(t, rows, count, err);
+	enum status status = put_groups(t, rows, count, err);
 	free(rows);
 	return status;
 }

@@ -229,10 +229,9 @@ static const char *type_text(unsigned mask, char out[80])
 {
 	static const char *const words[] = { "COMPUTATION", "COMMUNICATION", "MEMORY" };
 	size_t len = 0;
-	unsigned i;
 
 	out[0] = '\0';
-	for (i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++)
 		if (mask & 1u << i)
 			len += (size_t)snprintf(out + len, 80 - len, "%s%s",
 						len ? " overlapping " : "", words[i]);
@@ -330,10 +329,9 @@ static enum status end_stream(struct accumulator *f, const struct slice *of, str
 	uint32_t process = take_keys(f, of, keys);
 	struct hta_stats stats;
 	size_t points;
-	unsigned kind;
 
 	keys[HTA_STREAM].u64 = of->events[0].stream;
-	for (kind = 0; kind < HTA_WAITS; kind++) {
+	for (unsigned kind = 0; kind < HTA_WAITS; kind++) {
 		size_t count = hta_gaps(of->events, of->count, (enum hta_wait)kind, s->values);
 
 		if (!count)

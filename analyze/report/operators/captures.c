@@ -205,15 +205,13 @@ static void step_sizes(const struct trace *t, uint32_t path, struct replay *r)
 static enum status replay_of(struct accumulator *f, struct captures *c, uint32_t process,
 			     const struct launch *l, struct replay **out, struct error *err)
 {
-	struct replay *r;
-
 	for (size_t i = 0; i < REPLAYS; i++) {
 		*out = &c->replays[i];
 		if ((*out)->count && (*out)->process == process &&
 		    (*out)->correlation == l->correlation)
 			return ST_OK;
 	}
-	r = *out = &c->replays[c->next++ % REPLAYS];
+	struct replay *r = *out = &c->replays[c->next++ % REPLAYS];
 	TRY(replay_flush(f, c, r, err));
 	struct graph_sums *sums = &c->sums[process];
 	sums->place = l->step && l->step == sums->step ? sums->place + 1 : 0;

@@ -222,12 +222,11 @@ static enum status work_kind(struct points *p, struct accumulator *f, const stru
 					      (out->work_class == CLASS_COMM ? SHORT_COMM_NS
 									     : SHORT_NS) };
 	char text[COPY_TEXT];
-	uint32_t part;
 	bool is_new;
 
 	if (!is_copy)
 		s.work = points_work(p, f, e, &s.is_batched);
-	part = is_copy ? e->subkind % 16 : s.work;
+	uint32_t part = is_copy ? e->subkind % 16 : s.work;
 	TRY(places_of(p, f->trace, e->path, &s.places, err));
 	uint64_t key = (uint64_t)e->name << 28 | (uint64_t)s.places << 12 | (uint64_t)part << 8 |
 		       (uint64_t)out->work_class << 4 | (uint64_t)is_copy << 3 |

@@ -110,11 +110,10 @@ static enum status find_steady(struct accumulator *f, uint32_t process, struct e
 	free(walls);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct served *one = &s->items[i];
-		const struct step_row *row;
 
 		if (one->process != process)
 			continue;
-		row = row_of(f, one);
+		const struct step_row *row = row_of(f, one);
 		bool goes_on = last != SIZE_MAX && s->items[last].row + 1 == one->row &&
 			       row->begin_ns <= row_of(f, &s->items[last])->mark_end_ns + pause_ns;
 		bool is_large = row->is_counted && one->step.batch != SERVING_UNKNOWN &&

@@ -43,15 +43,14 @@ static enum status box_of(struct accumulator *f, struct flame *all, uint32_t at,
 {
 	const struct path_node *node = trace_get_path(f->trace, at);
 	uint32_t above = all->of[node->parent];
-	uint64_t *number;
 	bool is_new;
 
 	all->of[at] = above;
 	if (!is_shown(f, node, has_many) || all->boxes[above].depth >= DEPTH_MOST)
 		return ST_OK;
-	number = map_put(&all->by_name,
-			 hash_word(hash_word(0, (uint64_t)above << 32 | node->name), node->class),
-			 &is_new);
+	uint64_t *number = map_put(
+		&all->by_name,
+		hash_word(hash_word(0, (uint64_t)above << 32 | node->name), node->class), &is_new);
 	if (!number)
 		return fail_memory(err);
 	if (is_new) {
@@ -92,7 +91,6 @@ static enum status put_box(struct accumulator *f, const char *kind, const struct
 	union value keys[FLAME_CLASS + 1], *row;
 	char idle[IDLE_TEXT];
 	struct buf name;
-	enum status status;
 
 	buf_init(&name, (size_t)1 << 16);
 	if (node->class == PATH_IDLE) {
@@ -104,7 +102,7 @@ static enum status put_box(struct accumulator *f, const char *kind, const struct
 		path_frame(f->trace, node, &name);
 	}
 	buf_put_byte(&name, '\0');
-	status = buf_status(&name, err);
+	enum status status = buf_status(&name, err);
 	if (status == ST_OK) {
 		keys[FLAME_KIND].text = kind;
 		keys[FLAME_DEPTH].u64 = box->depth;

@@ -140,10 +140,9 @@ static enum status tree_take(struct tables *all, struct tree_node **out, struct 
 {
 	struct table *rows = tables_find(all, "paths");
 	size_t count = table_count(rows);
-	struct tree_node *nodes;
 
 	TRY(vec_new(out, count + 1, err));
-	nodes = *out;
+	struct tree_node *nodes = *out;
 	for (size_t i = 0; i < count; i++)
 		nodes[i].row = table_at(rows, i);
 	for (size_t first = 0, end; first < count; first = end) {
