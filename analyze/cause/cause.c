@@ -46,21 +46,6 @@ static void expect(struct causes *c)
 	free(works);
 }
 
-/* Of a launch that a cut left out the name of what it lay in is all that is known. */
-static void take_functions(struct causes *c)
-{
-	const struct trace *t = c->how.trace;
-
-	for (uint32_t i = 1; i <= trace_count(t, TRACE_DESCS); i++) {
-		const struct event_desc *desc = trace_get_desc(t, i);
-
-		if (desc->kind == KIND_RANGE && desc->name <= c->name_count)
-			c->is_python[desc->name] |=
-				(desc->subkind == RANGE_PYTHON ? 1 : 2) |
-				4 * name_compiles(trace_text(t, desc->name, NULL));
-	}
-}
-
 enum status causes_open(struct causes **out, const struct cause_request *how, struct error *err)
 {
 	struct causes *c = calloc(1, sizeof(*c));
@@ -97,7 +82,17 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 		c->processes[i].keep.most = how->keep ? (uint32_t)how->keep : KEEP;
 	}
 	expect(c);
-	take_functions(c);
+	/* Of a launch that a cut left out the name of what it lay in is all that is known. */
+	const struct trace *t = c->how.trace;
+
+	for (uint32_t i = 1; i <= trace_count(t, TRACE_DESCS); i++) {
+		const struct event_desc *desc = trace_get_desc(t, i);
+
+		if (desc->kind == KIND_RANGE && desc->name <= c->name_count)
+			c->is_python[desc->name] |=
+				(desc->subkind == RANGE_PYTHON ? 1 : 2) |
+				4 * name_compiles(trace_text(t, desc->name, NULL));
+	}
 	return ST_OK;
 }
 
@@ -363,16 +358,6 @@ static enum status copy_put(struct causes *c, struct cause_process *p, const str
 	return spans_put(&cause_thread(c, l->track)->spans[OF_BLOCKING_COPY], &one, &p->keep, err);
 }
 
-static void work_put(struct causes *c, struct cause_process *p, const struct event *e)
-{
-	const struct launch *l = p->asked.count ? batch_launch(c->batch, e) : NULL;
-
-	if (e->begin_ns < p->works_ns)
-		p->works_ns = e->begin_ns;
-	if (l)
-		asked_work(&p->asked, l->begin_ns, l->track, l->correlation);
-}
-
 static enum status event_put(struct causes *c, const struct event *e, struct error *err)
 {
 	struct cause_process *p;
@@ -380,8 +365,14 @@ static enum status event_put(struct causes *c, const struct event *e, struct err
 	if (e->kind > KIND_OVERHEAD)
 		return ST_OK;
 	p = process_of(c, e->track);
-	if (event_is_gpu_work(e))
-		work_put(c, p, e);
+	if (event_is_gpu_work(e)) {
+		const struct launch *l = p->asked.count ? batch_launch(c->batch, e) : NULL;
+
+		if (e->begin_ns < p->works_ns)
+			p->works_ns = e->begin_ns;
+		if (l)
+			asked_work(&p->asked, l->begin_ns, l->track, l->correlation);
+	}
 	switch (e->kind) {
 	case KIND_API:
 		return call_put(c, p, e, err);
@@ -426,38 +417,7 @@ static enum status interval_room(struct cause_process *p, struct error *err)
 	return ST_OK;
 }
 
-static enum status interval_put(struct causes *c, const struct phase_interval *st,
-				struct error *err)
-{
-	struct cause_process *p = &c->processes[st->process <= c->process_count ? st->process : 0];
-	struct phase_interval *last =
-		p->interval_count ? &p->intervals[p->interval_count - 1] : NULL;
-
-	p->front_ns = st->end_ns;
-	if (last && last->end_ns == st->begin_ns && last->phase == st->phase) {
-		last->end_ns = st->end_ns;
-		return ST_OK;
-	}
-	TRY(interval_room(p, err));
-	p->intervals[p->interval_count++] = *st;
-	return ST_OK;
-}
-
 /* ---- gaps ------------------------------------------------------------------------------- */
-
-static enum status gap_put(struct cause_process *p, const struct idle_gap *gap, struct error *err)
-{
-	if (p->gap_head == p->gap_count)
-		p->gap_head = p->gap_count = 0;
-	if (p->gap_count == p->gap_cap && p->gap_head > p->gap_cap / 2) {
-		p->gap_count -= p->gap_head;
-		memmove(p->gaps, p->gaps + p->gap_head, p->gap_count * sizeof(*p->gaps));
-		p->gap_head = 0;
-	}
-	TRY(vec_reserve(&p->gaps, &p->gap_cap, p->gap_count + 1, err));
-	p->gaps[p->gap_count++] = *gap;
-	return ST_OK;
-}
 
 static bool is_final(struct cause_process *p, const struct idle_gap *gap)
 {
@@ -492,17 +452,6 @@ static enum status gaps_resolve(struct causes *c, struct cause_process *p, bool 
 	return ST_OK;
 }
 
-static void settle(struct causes *c, uint32_t process)
-{
-	struct cause_process *p = &c->processes[process];
-	uint64_t least_ns = sweep_unsettled_ns(c->how.sweep, process, p->expected);
-
-	for (size_t i = p->gap_head; i < p->gap_count; i++)
-		if (p->gaps[i].begin_ns < least_ns)
-			least_ns = p->gaps[i].begin_ns;
-	p->keep.unsettled_ns = least_ns;
-}
-
 /* What is final at once and waits behind no other never stands in the queue. */
 static enum status gaps_take(struct causes *c, struct error *err)
 {
@@ -513,10 +462,20 @@ static enum status gaps_take(struct causes *c, struct error *err)
 		struct cause_process *p =
 			&c->processes[sweep_gpu(c->how.sweep, gaps[i].gpu).process];
 
-		if (p->gap_head == p->gap_count && is_final(p, &gaps[i]))
+		if (p->gap_head == p->gap_count && is_final(p, &gaps[i])) {
 			TRY(cause_walk(c, p, &gaps[i], err));
-		else
-			TRY(gap_put(p, &gaps[i], err));
+		} else {
+			if (p->gap_head == p->gap_count)
+				p->gap_head = p->gap_count = 0;
+			if (p->gap_count == p->gap_cap && p->gap_head > p->gap_cap / 2) {
+				p->gap_count -= p->gap_head;
+				memmove(p->gaps, p->gaps + p->gap_head,
+					p->gap_count * sizeof(*p->gaps));
+				p->gap_head = 0;
+			}
+			TRY(vec_reserve(&p->gaps, &p->gap_cap, p->gap_count + 1, err));
+			p->gaps[p->gap_count++] = gaps[i];
+		}
 	}
 	return ST_OK;
 }
@@ -548,15 +507,34 @@ enum status causes_put(struct causes *c, const struct batch *in, const struct id
 	c->idle_count = 0;
 	for (uint32_t process = 1; process <= c->process_count; process++)
 		c->processes[process].step_thread = context_step_thread(c->how.context, process);
-	for (size_t i = 0; i < in->interval_count; i++)
-		TRY(interval_put(c, &in->intervals[i], err));
+	for (size_t i = 0; i < in->interval_count; i++) {
+		const struct phase_interval *st = &in->intervals[i];
+		struct cause_process *p =
+			&c->processes[st->process <= c->process_count ? st->process : 0];
+		struct phase_interval *last =
+			p->interval_count ? &p->intervals[p->interval_count - 1] : NULL;
+
+		p->front_ns = st->end_ns;
+		if (last && last->end_ns == st->begin_ns && last->phase == st->phase) {
+			last->end_ns = st->end_ns;
+			continue;
+		}
+		TRY(interval_room(p, err));
+		p->intervals[p->interval_count++] = *st;
+	}
 	for (size_t i = 0; i < in->count; i++)
 		TRY(event_put(c, &in->events[i], err));
 	TRY(lost_take(c, err));
 	TRY(gaps_take(c, err));
 	for (uint32_t process = 1; process <= c->process_count; process++) {
 		TRY(gaps_resolve(c, &c->processes[process], false, err));
-		settle(c, process);
+		struct cause_process *p = &c->processes[process];
+		uint64_t least_ns = sweep_unsettled_ns(c->how.sweep, process, p->expected);
+
+		for (size_t i = p->gap_head; i < p->gap_count; i++)
+			if (p->gaps[i].begin_ns < least_ns)
+				least_ns = p->gaps[i].begin_ns;
+		p->keep.unsettled_ns = least_ns;
 	}
 	*idle = c->idle;
 	*count = c->idle_count;

@@ -73,17 +73,6 @@ static enum status file_load(const char *option, const char *path, char **text, 
 	return fail(err, ST_CEILING, NOWHERE, "--%s: %s: over 1 MiB", option, path);
 }
 
-static enum status format_unknown(const char *name, struct error *err)
-{
-	struct similar s = { .name = name, .len = strlen(name) };
-	char meant[SIMILAR_TEXT];
-
-	for (size_t i = 0; format_types[i]; i++)
-		similar_try(&s, format_types[i]->name);
-	return fail(err, ST_USAGE, NOWHERE, "--format %.40s: no such format%s", name,
-		    similar_text(&s, meant));
-}
-
 static enum status settle(struct tool *t, struct error *err)
 {
 	TRY(options_check(&t->common, err));
@@ -96,8 +85,16 @@ static enum status settle(struct tool *t, struct error *err)
 	if (t->own.compat)
 		compat_report(t->own.compat, t->reports);
 	t->format = format_find(t->own.format);
-	if (!t->format)
-		return format_unknown(t->own.format, err);
+	if (!t->format) {
+		const char *name = t->own.format;
+		struct similar s = { .name = name, .len = strlen(name) };
+		char meant[SIMILAR_TEXT];
+
+		for (size_t i = 0; format_types[i]; i++)
+			similar_try(&s, format_types[i]->name);
+		return fail(err, ST_USAGE, NOWHERE, "--format %.40s: no such format%s", name,
+			    similar_text(&s, meant));
+	}
 	if (t->format == &format_csv && t->reports[1] && t->reports[1] != t->hidden)
 		return fail(err, ST_USAGE, NOWHERE,
 			    "csv has one table: name one report, such as --report kernels");

@@ -25,16 +25,6 @@ struct param {
 	bool is_needed;
 };
 
-/* What it is about, and the values that there are. */
-static void put_about(struct buf *b, const struct param *p)
-{
-	buf_put_text(b, p->about);
-	for (size_t i = 0; p->option && !strcmp(p->option, "--report") && report_types[i]; i++)
-		buf_putf(b, " %s", report_types[i]->name);
-	for (unsigned i = 1; p->option && !strcmp(p->option, "--kinds") && i < KIND_END; i++)
-		buf_putf(b, " %s", kind_word(i));
-}
-
 #define RUN_PARAM                                                                                  \
 	{                                                                                          \
 		"run", "of a folder with several runs: its number, or all; without it the latest", \
@@ -195,7 +185,14 @@ static void add_tool(cJSON *list, const struct mcp_tool *tool)
 		struct buf about;
 
 		buf_init(&about, MCP_ANSWER);
-		put_about(&about, p);
+		/* What it is about, and the values that there are. */
+		buf_put_text(&about, p->about);
+		for (size_t i = 0; p->option && !strcmp(p->option, "--report") && report_types[i];
+		     i++)
+			buf_putf(&about, " %s", report_types[i]->name);
+		for (unsigned i = 1; p->option && !strcmp(p->option, "--kinds") && i < KIND_END;
+		     i++)
+			buf_putf(&about, " %s", kind_word(i));
 		add_property(properties, p->name, "string", buf_text(&about));
 		buf_release(&about);
 		if (p->is_needed)

@@ -10,28 +10,6 @@ enum { AT_VERSION = 8, AT_CRC = 12, AT_LENGTH = 16, STATUS_MAX = 64 };
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-static void put_input(struct partial_writer *w, const struct engine_input *in)
-{
-	const struct engine_outcome *o = &in->outcome;
-
-	partial_put_text(w, in->path);
-	buf_put_varint(w->out, o->status);
-	buf_put_byte(w->out, o->is_in_tables);
-	buf_put_varint(w->out, o->damaged);
-	buf_put_varint(w->out, o->error.at + 1);
-	partial_put_text(w, o->status == ST_OK ? NULL : o->error.text);
-}
-
-static void put_window(struct partial_writer *w, const struct engine_window *of)
-{
-	buf_put_varint(w->out, of->rank + 1);
-	partial_put_text(w, of->host);
-	buf_put_varint(w->out, of->pid + 1);
-	buf_put_varint(w->out, of->begin_ns);
-	buf_put_varint(w->out, of->end_ns);
-	buf_put_varint(w->out, of->input);
-}
-
 enum status engine_partial_put(const struct engine_result *r, const char *settings, struct buf *out,
 			       struct error *err)
 {
@@ -41,14 +19,30 @@ enum status engine_partial_put(const struct engine_result *r, const char *settin
 	buf_fill(out, 0, PARTIAL_HEADER_BYTES);
 	partial_put_text(&w, settings);
 	buf_put_varint(out, r->input_count);
-	for (size_t i = 0; i < r->input_count; i++)
-		put_input(&w, &r->inputs[i]);
+	for (size_t i = 0; i < r->input_count; i++) {
+		const struct engine_input *in = &r->inputs[i];
+		const struct engine_outcome *o = &in->outcome;
+
+		partial_put_text(&w, in->path);
+		buf_put_varint(w.out, o->status);
+		buf_put_byte(w.out, o->is_in_tables);
+		buf_put_varint(w.out, o->damaged);
+		buf_put_varint(w.out, o->error.at + 1);
+		partial_put_text(&w, o->status == ST_OK ? NULL : o->error.text);
+	}
 	/* Write the windows in the order of inputs: threads have added them in any order. */
 	buf_put_varint(w.out, r->window_count);
 	for (size_t input = 0; input < r->input_count; input++)
 		for (size_t i = 0; i < r->window_count; i++)
-			if (r->windows[i].input == input)
-				put_window(&w, &r->windows[i]);
+			if (r->windows[i].input == input) {
+				const struct engine_window *of = &r->windows[i];
+				buf_put_varint(w.out, of->rank + 1);
+				partial_put_text(&w, of->host);
+				buf_put_varint(w.out, of->pid + 1);
+				buf_put_varint(w.out, of->begin_ns);
+				buf_put_varint(w.out, of->end_ns);
+				buf_put_varint(w.out, of->input);
+			}
 	partial_put_tables(&w, r->tables);
 	TRY(partial_writer_release(&w, err));
 	uint8_t *header = out->data + begin;

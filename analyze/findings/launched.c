@@ -207,23 +207,19 @@ static bool shape_is_odd(const struct trace *t, const struct event *op, bool is_
 
 /* ---- what comes ------------------------------------------------------------------------- */
 
-static uint8_t name_flags(const struct launched *l, uint32_t name)
-{
-	const char *text = trace_text(l->trace, name, NULL);
-	bool is_fsdp = strstr(text, "FSDP") || strstr(text, "FullyShardedDataParallel");
-
-	return (uint8_t)(NAME_ASKED | (is_fsdp ? NAME_FSDP : 0) |
-			 (product_of(text) < PRODUCTS ? NAME_PRODUCT : 0));
-}
-
 enum status launched_range(struct launched *l, const struct event *range, struct error *err)
 {
 	bool is_backward = range->phase == PHASE_BACKWARD;
 
 	if (range->name > l->name_count || range->schema > l->schema_count)
 		return ST_OK;
-	if (!l->names[range->name])
-		l->names[range->name] = name_flags(l, range->name);
+	if (!l->names[range->name]) {
+		const char *text = trace_text(l->trace, range->name, NULL);
+		bool is_fsdp = strstr(text, "FSDP") || strstr(text, "FullyShardedDataParallel");
+
+		l->names[range->name] = (uint8_t)(NAME_ASKED | (is_fsdp ? NAME_FSDP : 0) |
+						  (product_of(text) < PRODUCTS ? NAME_PRODUCT : 0));
+	}
 	if (l->names[range->name] & NAME_FSDP)
 		return span_put(&l->fsdp, range, err);
 	if (!(l->names[range->name] & NAME_PRODUCT))

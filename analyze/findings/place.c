@@ -10,6 +10,7 @@
 #include "analyze/findings/internal.h"
 
 #include "analyze/report/where/where.h"
+#include "schemas/base/vec.h"
 #include "schemas/base/sort.h"
 
 #include <ctype.h>
@@ -196,11 +197,13 @@ static enum status end_operator(struct accumulator *f, uint32_t path, uint32_t p
 
 static enum status places_end(struct accumulator *f, struct error *err)
 {
-	uint32_t count = paths_count(f), *processes = paths_processes(f);
-	uint32_t *operators = outermost_operators(f, count);
-	enum status status = processes && operators ? ST_OK : fail_memory(err);
+	uint32_t count = paths_count(f);
+	RELEASED_BY(vec_release) uint32_t *processes = paths_processes(f);
+	RELEASED_BY(vec_release) uint32_t *operators = outermost_operators(f, count);
 
-	for (uint32_t i = 1; i < count && status == ST_OK; i++) {
+	if (!processes || !operators)
+		return fail_memory(err);
+	for (uint32_t i = 1; i < count; i++) {
 		const struct path_node *node = trace_get_path(f->trace, i);
 		struct path_sum sum = paths_at(f->state, i);
 
@@ -208,15 +211,13 @@ static enum status places_end(struct accumulator *f, struct error *err)
 			continue;
 		if ((node->class == PATH_WORK || node->class == PATH_IDLE) &&
 		    (sum.gpu_ns || sum.idle_ns))
-			status = end_leaf(f, node, processes[i], sum, err);
+			TRY(end_leaf(f, node, processes[i], sum, err));
 		else if (sum.host_ns && !sweep_process(f->sweep, processes[i]).has_gpu &&
 			 (operators[i] ? operators[i] != NOWHERE_PATH : is_loop_code(f, i)))
-			status = end_operator(f, operators[i] ? operators[i] : i, processes[i],
-					      sum.host_ns, err);
+			TRY(end_operator(f, operators[i] ? operators[i] : i, processes[i],
+					 sum.host_ns, err));
 	}
-	free(processes);
-	free(operators);
-	return status == ST_OK ? flame_end(f, f->state, err) : status;
+	return flame_end(f, f->state, err);
 }
 
 const struct report_type report_places = {
@@ -343,7 +344,7 @@ enum status places_text(const struct facts *f, const struct rule *rule, const st
 {
 	size_t rows = table_count(tables_find(f->tables, "places")), len = 0, shown = 0, more = 0;
 	struct time_unit unit = f->unit;
-	struct found_place *all = calloc(rows + 1, sizeof(*all));
+	RELEASED_BY(vec_release) struct found_place *all = calloc(rows + 1, sizeof(*all));
 	double whole = 0, rest = 0, outside = 0;
 	char n[NUMBER_TEXT], m[NUMBER_TEXT], cut[CUT_TEXT];
 
@@ -385,6 +386,5 @@ enum status places_text(const struct facts *f, const struct rule *rule, const st
 	if (shown && outside >= PLACE_LEAST * whole)
 		snprintf(out + len, WHERE_TEXT - len, " \xc2\xb7 %s outside of any range",
 			 time_text(n, outside, &unit));
-	free(all);
 	return ST_OK;
 }

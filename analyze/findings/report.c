@@ -137,35 +137,6 @@ static bool is_apart(const struct step_list *steps, size_t *cursor, uint64_t at_
 	       at_ns >= steps->rows[row].mark_end_ns;
 }
 
-static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)
-{
-	struct findings *s = f->state;
-	uint32_t process = acc_process(f, e->track);
-	uint64_t ns = e->end_ns - e->begin_ns;
-	bool is_batched;
-	enum work work = points_work(s->points, f, e, &is_batched);
-
-	if (process > s->process_count || !acc_wants(f, process))
-		return ST_OK;
-	if (!s->processes[process])
-		s->processes[process] = calloc(1, sizeof(*s->processes[process]));
-	if (!s->processes[process])
-		return fail_memory(err);
-	bool apart = is_apart(&f->steps[process], &s->processes[process]->row, e->begin_ns);
-	struct sums *all = s->processes[process]->at[apart][e->phase], *at = &all[work];
-	at->count++;
-	at->ns += ns;
-	if (is_batched) {
-		all[WORK_COUNT].count++;
-		all[WORK_COUNT].ns += ns;
-	}
-	if (ns >= (work == WORK_COMM ? 5 : 1) * SHORT_KERNEL_NS)
-		return ST_OK;
-	at->short_count++;
-	at->short_ns += ns;
-	return ST_OK;
-}
-
 /* Annotations and operators that fill gradients, and DDP's search for parameters without one. */
 static enum gap_kind kind_of_range(struct accumulator *f, uint32_t name)
 {
@@ -274,8 +245,32 @@ static enum status findings_put(struct accumulator *f, const struct sorted_batch
 		if (point.type != POINT_NONE && acc_wants(f, acc_process(f, e->track)))
 			TRY(logs_put(s->logs, f, s->points, e, &point, err));
 	}
-	for (size_t i = 0; i < kernels->count; i++)
-		TRY(put_kernel(f, kernels->items[i], err));
+	for (size_t i = 0; i < kernels->count; i++) {
+		const struct event *e = kernels->items[i];
+		uint32_t process = acc_process(f, e->track);
+		uint64_t ns = e->end_ns - e->begin_ns;
+		bool is_batched;
+		enum work work = points_work(s->points, f, e, &is_batched);
+
+		if (process > s->process_count || !acc_wants(f, process))
+			continue;
+		if (!s->processes[process])
+			s->processes[process] = calloc(1, sizeof(*s->processes[process]));
+		if (!s->processes[process])
+			return fail_memory(err);
+		bool apart = is_apart(&f->steps[process], &s->processes[process]->row, e->begin_ns);
+		struct sums *all = s->processes[process]->at[apart][e->phase], *at = &all[work];
+		at->count++;
+		at->ns += ns;
+		if (is_batched) {
+			all[WORK_COUNT].count++;
+			all[WORK_COUNT].ns += ns;
+		}
+		if (ns >= (work == WORK_COMM ? 5 : 1) * SHORT_KERNEL_NS)
+			continue;
+		at->short_count++;
+		at->short_ns += ns;
+	}
 	return ST_OK;
 }
 

@@ -117,21 +117,6 @@ static const char *text_read(const char *p, const char **text, size_t *len)
 	return end + 1;
 }
 
-static void type_apply(struct operand *in, const char *type, size_t len)
-{
-	in->size = NAN;
-	in->is_tensor = true;
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (strlen(types[i].name) == len && !memcmp(types[i].name, type, len)) {
-			in->size = types[i].size;
-			in->number = types[i].number;
-			in->packed = types[i].packed;
-		}
-	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
-		if (strlen(plain[i]) == len && !memcmp(plain[i], type, len))
-			in->is_tensor = false;
-}
-
 bool operands_read(struct operands *out, const struct model_call *call)
 {
 	const char *dims = call->dims, *types_at = call->types, *values = call->concrete, *text;
@@ -153,7 +138,17 @@ bool operands_read(struct operands *out, const struct model_call *call)
 		text = "";
 		len = 0;
 		types_at = types_at ? text_read(blanks(types_at), &text, &len) : NULL;
-		type_apply(&in, text, len);
+		in.size = NAN;
+		in.is_tensor = true;
+		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+			if (strlen(types[i].name) == len && !memcmp(types[i].name, text, len)) {
+				in.size = types[i].size;
+				in.number = types[i].number;
+				in.packed = types[i].packed;
+			}
+		for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+			if (strlen(plain[i]) == len && !memcmp(plain[i], text, len))
+				in.is_tensor = false;
 		in.is_tensor |= in.rank > 0; /* whatever the file says, or not, of its type */
 		if (len == 10 && !memcmp(text, "TensorList", 10))
 			in.is_tensor =

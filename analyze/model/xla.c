@@ -189,19 +189,6 @@ static double dim_of(const struct shape *s, uint64_t at)
 	return at < s->rank && at < DIMS_MAX ? s->dims[at] : 1;
 }
 
-static double product_flops(struct bytes instruction, const struct shape *a,
-			    const struct shape *out)
-{
-	struct pb_field dot;
-	uint64_t along[LIST_MOST];
-	double inner = 1;
-
-	find(instruction, INSTRUCTION_DOT, &dot);
-	for (size_t i = list_of(dot.bytes, DOT_LHS_CONTRACTING, along); i-- > 0;)
-		inner *= dim_of(a, along[i]);
-	return 2 * out->count * inner;
-}
-
 /* How many pairs of a place of the result and one of the window lie in the input along one
  * dimension, not in its padding. */
 static double pairs_of(struct xla_program *p, struct bytes window, double in, double out)
@@ -339,8 +326,16 @@ static double flops_of(struct xla_program *p, struct bytes instruction, enum num
 		b = operand_of(p, ids, 1);
 	if (is_product)
 		*number = *number ? *number : a.number;
-	if (is_dot)
-		return product_flops(instruction, &a, &out);
+	if (is_dot) {
+		struct pb_field dot;
+		uint64_t along[LIST_MOST];
+		double inner = 1;
+
+		find(instruction, INSTRUCTION_DOT, &dot);
+		for (size_t i = list_of(dot.bytes, DOT_LHS_CONTRACTING, along); i-- > 0;)
+			inner *= dim_of(&a, along[i]);
+		return 2 * out.count * inner;
+	}
 	if (is_conv)
 		return convolution_flops(p, instruction, &a, &b, &out);
 	if (is_call) { /* M·K, K·N and M·N for each matrix of a batch give M·N·K */

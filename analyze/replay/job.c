@@ -87,35 +87,6 @@ struct point {
 	uint32_t order;  /* of equal times: ends, begins, ends of what takes no time */
 };
 
-/* Begins and ends of one worker in one step, in the order in which they were measured. */
-static enum status points_find(struct job *j, struct error *err)
-{
-	struct point *all;
-
-	TRY(vec_new(&j->points, 2 * j->op_count + 2, err));
-	TRY(vec_new(&all, 2 * j->op_count + 2, err));
-	for (size_t first = 0, end; first < j->op_count; first = end) {
-		for (end = first; end < j->op_count && j->ops[end].worker == j->ops[first].worker &&
-				  j->ops[end].step == j->ops[first].step;
-		     end++) {
-			const struct job_op *o = &j->ops[end];
-			uint64_t ns = o->end_ns - o->begin_ns;
-			uint64_t early = ns / 2 < TOLERANCE_NS ? ns / 2 : TOLERANCE_NS;
-			uint32_t number = (uint32_t)(end * 2);
-
-			all[2 * end] = (struct point){ o->begin_ns, number, 1 };
-			all[2 * end + 1] =
-				(struct point){ o->end_ns - early, number + 1, ns ? 0 : 2 };
-		}
-		SORT_BY(all + 2 * first, 2 * (end - first), UP(struct point, at_ns),
-			UP(struct point, order), UP(struct point, number));
-	}
-	for (size_t i = 0; i < 2 * j->op_count; i++)
-		j->points[i] = all[i].number;
-	free(all);
-	return ST_OK;
-}
-
 /* Numbers collectives in the order of the steps, so that those of a step are a range. */
 static enum status collectives_number(struct job *j, struct error *err)
 {
@@ -157,7 +128,31 @@ enum status job_prepare(struct job *j, struct error *err)
 	TRY(collectives_number(j, err));
 	TRY(transfers_find(j, err));
 	TRY(ideals_find(j, err));
-	return points_find(j, err);
+	/* Begins and ends of one worker in one step, in the order in which they were measured. */
+	struct point *all;
+
+	TRY(vec_new(&j->points, 2 * j->op_count + 2, err));
+	TRY(vec_new(&all, 2 * j->op_count + 2, err));
+	for (size_t first = 0, end; first < j->op_count; first = end) {
+		for (end = first; end < j->op_count && j->ops[end].worker == j->ops[first].worker &&
+				  j->ops[end].step == j->ops[first].step;
+		     end++) {
+			const struct job_op *o = &j->ops[end];
+			uint64_t ns = o->end_ns - o->begin_ns;
+			uint64_t early = ns / 2 < TOLERANCE_NS ? ns / 2 : TOLERANCE_NS;
+			uint32_t number = (uint32_t)(end * 2);
+
+			all[2 * end] = (struct point){ o->begin_ns, number, 1 };
+			all[2 * end + 1] =
+				(struct point){ o->end_ns - early, number + 1, ns ? 0 : 2 };
+		}
+		SORT_BY(all + 2 * first, 2 * (end - first), UP(struct point, at_ns),
+			UP(struct point, order), UP(struct point, number));
+	}
+	for (size_t i = 0; i < 2 * j->op_count; i++)
+		j->points[i] = all[i].number;
+	free(all);
+	return ST_OK;
 }
 
 void job_release(struct job *j)
@@ -216,19 +211,6 @@ static bool worker_keeps(const struct job_state *s, const struct job_worker *w, 
 		break;
 	}
 	return is != s->is_not;
-}
-
-static void keepers_find(struct run *r)
-{
-	for (size_t k = 0; k < r->states; k++) {
-		const struct job_state *s = &r->asked[k];
-
-		for (uint32_t w = 0; w < r->job->worker_count; w++)
-			r->kept_workers[w] |= (uint32_t)worker_keeps(s, &r->job->workers[w], w)
-					      << k;
-		for (uint32_t c = 0; s->by == JOB_BY_CLASS && c < r->job->class_count; c++)
-			r->kept_classes[c] |= (uint32_t)((c == s->value) != s->is_not) << k;
-	}
 }
 
 static void raise_all(double *most, const double *with, size_t count)
@@ -362,7 +344,15 @@ static enum status run_new(struct run *r, size_t ops, size_t collectives, struct
 	TRY(vec_new(&r->next, workers, err));
 	TRY(vec_new(&r->end, workers, err));
 	TRY(vec_new(&r->ready, workers, err));
-	keepers_find(r);
+	for (size_t k = 0; k < r->states; k++) {
+		const struct job_state *s = &r->asked[k];
+
+		for (uint32_t w = 0; w < r->job->worker_count; w++)
+			r->kept_workers[w] |= (uint32_t)worker_keeps(s, &r->job->workers[w], w)
+					      << k;
+		for (uint32_t c = 0; s->by == JOB_BY_CLASS && c < r->job->class_count; c++)
+			r->kept_classes[c] |= (uint32_t)((c == s->value) != s->is_not) << k;
+	}
 	return ST_OK;
 }
 

@@ -179,28 +179,6 @@ static enum status mark_put(struct replay *r, struct thread *t, struct error *er
 			err);
 }
 
-/* Work that was launched before a step's end keeps it from ending, and belongs to that step. */
-static enum status marks_wait(struct replay *r, const struct done *d, const struct replay_work *w,
-			      struct error *err)
-{
-	size_t least = r->mark_count > MARKS_BACK ? r->mark_count - MARKS_BACK : 0;
-	size_t from = r->mark_count;
-	uint64_t ns = w->end_ns - w->begin_ns;
-
-	r->works += w->launch_ns != 0;
-	for (; w->launch_ns && from > least && r->marks[from - 1].ns >= w->launch_ns; from--)
-		r->marks[from - 1].works++;
-	if (from == r->mark_count)
-		return spent_add(r, w->kind, REPLAY_OTHER, ns, 0, err);
-	return move_put(r,
-			(struct move){ .type = MOVE_WAITS,
-				       .to = (uint32_t)from,
-				       .from = d->end.slot,
-				       .kind = w->kind,
-				       .own = (double)ns },
-			err);
-}
-
 /* ---- host -------------------------------------------------------------------------------- */
 
 static bool ends_before(const void *self, uint32_t a, uint32_t b)
@@ -269,22 +247,6 @@ static enum status thread_point(struct replay *r, struct thread *t, uint64_t now
 static struct thread *step_thread(const struct replay *r)
 {
 	return r->step_thread ? &r->threads[r->step_thread - 1] : NULL;
-}
-
-/* A thread makes its first point: it is as late as the step thread is. */
-static enum status thread_begin(struct replay *r, struct thread *t, uint64_t now_ns,
-				struct error *err)
-{
-	struct thread *step = step_thread(r);
-	struct move m = { .type = MOVE_SET, .to = t->last.slot, .own = since_origin(r, now_ns) };
-
-	if (step && step != t) {
-		TRY(thread_tell(r, step, err));
-		m.from = step->last.slot;
-		m.own = (double)(int64_t)(now_ns - step->last.ns);
-	}
-	t->last.ns = t->burst_ns = now_ns;
-	return move_put(r, m, err);
 }
 
 /* What threads wait for each other for, at a point of `t`. */
@@ -452,7 +414,19 @@ enum status replay_put_host(struct replay *r, const struct replay_host *h, struc
 	TRY(thread_of(r, h, &index, err));
 	struct thread *t = &r->threads[index];
 	if (!t->last.ns) {
-		TRY(thread_begin(r, t, h->begin_ns, err));
+		/* A thread makes its first point: it is as late as the step thread is. */
+		struct thread *step = step_thread(r);
+		struct move m = { .type = MOVE_SET,
+				  .to = t->last.slot,
+				  .own = since_origin(r, h->begin_ns) };
+
+		if (step && step != t) {
+			TRY(thread_tell(r, step, err));
+			m.from = step->last.slot;
+			m.own = (double)(int64_t)(h->begin_ns - step->last.ns);
+		}
+		t->last.ns = t->burst_ns = h->begin_ns;
+		TRY(move_put(r, m, err));
 	} else {
 		/* Between two outermost calls a thread does what the next one's phase is for. */
 		struct replay_host inner = { .kind = h->between };
@@ -570,7 +544,24 @@ enum status replay_put_work(struct replay *r, const struct replay_work *w, struc
 		m.from = l->work_end.slot;
 	}
 	TRY(move_put(r, m, err));
-	return marks_wait(r, done, w, err);
+	/* Work that was launched before a step's end keeps it from ending, and belongs to that
+	 * step. */
+	size_t least = r->mark_count > MARKS_BACK ? r->mark_count - MARKS_BACK : 0;
+	size_t from = r->mark_count;
+	uint64_t ns = w->end_ns - w->begin_ns;
+
+	r->works += w->launch_ns != 0;
+	for (; w->launch_ns && from > least && r->marks[from - 1].ns >= w->launch_ns; from--)
+		r->marks[from - 1].works++;
+	if (from == r->mark_count)
+		return spent_add(r, w->kind, REPLAY_OTHER, ns, 0, err);
+	return move_put(r,
+			(struct move){ .type = MOVE_WAITS,
+				       .to = (uint32_t)from,
+				       .from = done->end.slot,
+				       .kind = w->kind,
+				       .own = (double)ns },
+			err);
 }
 
 enum status replay_end(struct replay *r, struct error *err)

@@ -69,31 +69,27 @@ static enum status put_segment(struct accumulator *f, const struct segment *seg,
 	return ST_OK;
 }
 
-static enum status put_idle(struct accumulator *f, const struct idle_segment *p, struct error *err)
-{
-	static const uint8_t class_of_part[] = {
-		[PART_LEAD] = CLASS_LEAD,
-		[PART_SPAN] = CLASS_IDLE,
-		[PART_TAIL] = CLASS_TAIL,
-	};
-	struct owner key = { .gpu = p->gpu, .class = class_of_part[p->part] };
-	char cause[320];
-	union value *row;
-
-	cause_text(f, (enum cause)p->cause, p->phase, cause, sizeof(cause));
-	TRY(row_of(f, &key, "", cause, &row, err));
-	row[ATTRIBUTION_NS].u64 += p->end_ns - p->begin_ns;
-	return ST_OK;
-}
-
 static enum status attribution_put(struct accumulator *f, const struct sorted_batch *w,
 				   struct error *err)
 {
 	for (size_t i = 0; i < w->segment_count; i++)
 		if (w->segments[i].busy)
 			TRY(put_segment(f, &w->segments[i], err));
-	for (size_t i = 0; i < w->idle_count; i++)
-		TRY(put_idle(f, &w->idle[i], err));
+	for (size_t i = 0; i < w->idle_count; i++) {
+		const struct idle_segment *p = &w->idle[i];
+		static const uint8_t class_of_part[] = {
+			[PART_LEAD] = CLASS_LEAD,
+			[PART_SPAN] = CLASS_IDLE,
+			[PART_TAIL] = CLASS_TAIL,
+		};
+		struct owner key = { .gpu = p->gpu, .class = class_of_part[p->part] };
+		char cause[320];
+		union value *row;
+
+		cause_text(f, (enum cause)p->cause, p->phase, cause, sizeof(cause));
+		TRY(row_of(f, &key, "", cause, &row, err));
+		row[ATTRIBUTION_NS].u64 += p->end_ns - p->begin_ns;
+	}
 	return ST_OK;
 }
 

@@ -61,61 +61,6 @@ static void put(struct accumulator *f, size_t selection, const struct item *item
 	t->items[at] = *item;
 }
 
-/* ---- GPU time --------------------------------------------------------------------------- */
-
-static void put_segment(struct accumulator *f, const struct segment *seg)
-{
-	static const enum evidence parts[] = { [PART_LEAD] = EVIDENCE_LEAD,
-					       [PART_SPAN] = EVIDENCE_IDLE,
-					       [PART_TAIL] = EVIDENCE_TAIL };
-	struct item item = {
-		.size = seg->end_ns - seg->begin_ns,
-		.begin_ns = seg->begin_ns,
-		.gpu = seg->gpu,
-		.process = sweep_gpu(f->sweep, seg->gpu).process,
-		.name = seg->name,
-		.step = seg->step,
-		.phase = seg->phase,
-		.cause = CAUSE_COUNT,
-	};
-
-	put(f,
-	    !seg->busy                 ? parts[seg->part]
-	    : seg->busy & BUSY_COMPUTE ? EVIDENCE_COMPUTE
-	    : seg->busy & BUSY_COMM    ? EVIDENCE_EXPOSED_COMM
-				       : EVIDENCE_EXPOSED_COPY,
-	    &item);
-	if ((seg->busy & BUSY_COMPUTE) && (seg->busy & BUSY_COMM))
-		put(f, EVIDENCE_OVERLAP_COMM, &item);
-	if (seg->busy && seg->origin != ORIGIN_LAUNCH)
-		put(f, EVIDENCE_UNATTRIBUTED, &item);
-}
-
-static void put_idle(struct accumulator *f, const struct idle_segment *p)
-{
-	struct item item = {
-		.size = p->end_ns - p->begin_ns,
-		.begin_ns = p->begin_ns,
-		.gpu = p->gpu,
-		.process = sweep_gpu(f->sweep, p->gpu).process,
-		.track = p->thread,
-		.name = p->call,
-		.range = p->range,
-		.python = p->python,
-		.path = p->path,
-		.phase = p->phase,
-		.cause = p->cause,
-	};
-
-	put(f, EVIDENCE_NOT_BUSY, &item);
-	if (p->after_sync)
-		put(f, EVIDENCE_AFTER_SYNC, &item);
-	put(f,
-	    p->cause == CAUSE_HOST ? AT_HOST_CAUSES + (size_t)p->phase
-				   : AT_CAUSES + (size_t)p->cause,
-	    &item);
-}
-
 /* ---- events ----------------------------------------------------------------------------- */
 
 static void put_event(struct accumulator *f, const struct event *e)
@@ -177,10 +122,57 @@ static enum status evidence_put(struct accumulator *f, const struct sorted_batch
 			put_event(f, &w->in->events[i]);
 	for (size_t i = 0; i < w->in->interval_count; i++)
 		put_interval(f, &w->in->intervals[i]);
-	for (size_t i = 0; i < w->segment_count; i++)
-		put_segment(f, &w->segments[i]);
-	for (size_t i = 0; i < w->idle_count; i++)
-		put_idle(f, &w->idle[i]);
+	for (size_t i = 0; i < w->segment_count; i++) {
+		const struct segment *seg = &w->segments[i];
+		static const enum evidence parts[] = { [PART_LEAD] = EVIDENCE_LEAD,
+						       [PART_SPAN] = EVIDENCE_IDLE,
+						       [PART_TAIL] = EVIDENCE_TAIL };
+		struct item item = {
+			.size = seg->end_ns - seg->begin_ns,
+			.begin_ns = seg->begin_ns,
+			.gpu = seg->gpu,
+			.process = sweep_gpu(f->sweep, seg->gpu).process,
+			.name = seg->name,
+			.step = seg->step,
+			.phase = seg->phase,
+			.cause = CAUSE_COUNT,
+		};
+
+		put(f,
+		    !seg->busy                 ? parts[seg->part]
+		    : seg->busy & BUSY_COMPUTE ? EVIDENCE_COMPUTE
+		    : seg->busy & BUSY_COMM    ? EVIDENCE_EXPOSED_COMM
+					       : EVIDENCE_EXPOSED_COPY,
+		    &item);
+		if ((seg->busy & BUSY_COMPUTE) && (seg->busy & BUSY_COMM))
+			put(f, EVIDENCE_OVERLAP_COMM, &item);
+		if (seg->busy && seg->origin != ORIGIN_LAUNCH)
+			put(f, EVIDENCE_UNATTRIBUTED, &item);
+	}
+	for (size_t i = 0; i < w->idle_count; i++) {
+		const struct idle_segment *p = &w->idle[i];
+		struct item item = {
+			.size = p->end_ns - p->begin_ns,
+			.begin_ns = p->begin_ns,
+			.gpu = p->gpu,
+			.process = sweep_gpu(f->sweep, p->gpu).process,
+			.track = p->thread,
+			.name = p->call,
+			.range = p->range,
+			.python = p->python,
+			.path = p->path,
+			.phase = p->phase,
+			.cause = p->cause,
+		};
+
+		put(f, EVIDENCE_NOT_BUSY, &item);
+		if (p->after_sync)
+			put(f, EVIDENCE_AFTER_SYNC, &item);
+		put(f,
+		    p->cause == CAUSE_HOST ? AT_HOST_CAUSES + (size_t)p->phase
+					   : AT_CAUSES + (size_t)p->cause,
+		    &item);
+	}
 	return ST_OK;
 }
 
@@ -216,21 +208,6 @@ static enum status text_put(struct accumulator *f, union value *row, size_t at, 
 	return text && text[0] ? acc_text(f, "behind", &row[at], text, err) : ST_OK;
 }
 
-static enum status path_put(struct accumulator *f, union value *row, uint32_t path,
-			    struct error *err)
-{
-	struct buf text;
-
-	buf_init(&text, (size_t)1 << 20);
-	path_put_text(f->trace, path, PATH_FOR_PEOPLE, &text);
-	buf_put_byte(&text, '\0');
-	enum status status = buf_status(&text, err);
-	if (status == ST_OK)
-		status = text_put(f, row, EVIDENCE_PATH, (const char *)text.data, err);
-	buf_release(&text);
-	return status;
-}
-
 static enum status end_item(struct accumulator *f, const char *selection, const struct item *item,
 			    struct error *err)
 {
@@ -262,7 +239,16 @@ static enum status end_item(struct accumulator *f, const char *selection, const 
 	TRY(text_put(f, row, EVIDENCE_CAUSE, cause, err));
 	TRY(text_put(f, row, EVIDENCE_RANGE, name_of(f, item->range), err));
 	TRY(text_put(f, row, EVIDENCE_PYTHON, name_of(f, item->python), err));
-	TRY(path_put(f, row, item->path, err));
+	struct buf text;
+
+	buf_init(&text, (size_t)1 << 20);
+	path_put_text(f->trace, item->path, PATH_FOR_PEOPLE, &text);
+	buf_put_byte(&text, '\0');
+	enum status status = buf_status(&text, err);
+	if (status == ST_OK)
+		status = text_put(f, row, EVIDENCE_PATH, (const char *)text.data, err);
+	buf_release(&text);
+	TRY(status);
 	if (!strcmp(selection, evidence_word(EVIDENCE_STEP)))
 		return ST_OK;
 	return text_put(f, row, EVIDENCE_PHASE, context_phase(f->context, item->phase).name, err);

@@ -291,20 +291,6 @@ static enum status put_event(struct accumulator *f, const struct event *e, struc
 	return ST_OK;
 }
 
-static enum status put_gap(struct accumulator *f, const struct idle_gap *gap, struct error *err)
-{
-	struct launches *s = f->state;
-	struct queue *q = &s->gpus[gap->gpu];
-
-	if (gap->part == PART_TAIL || gap->origin != ORIGIN_LAUNCH || gap->is_graph_internal ||
-	    gap->launch_begin_ns < gap->begin_ns)
-		return ST_OK;
-	TRY(row_find(f, q, gap->gpu, gap->launch_name, err));
-	q->row[CALL_WAITED].u64++;
-	q->waited++;
-	return ST_OK;
-}
-
 static enum status launches_put(struct accumulator *f, const struct sorted_batch *w,
 				struct error *err)
 {
@@ -317,8 +303,16 @@ static enum status launches_put(struct accumulator *f, const struct sorted_batch
 		s->from_ns = w->in->from_ns;
 	for (size_t i = 0; i < w->in->count; i++)
 		TRY(put_event(f, &w->in->events[i], err));
-	for (size_t i = 0; i < count; i++)
-		TRY(put_gap(f, &gaps[i], err));
+	for (size_t i = 0; i < count; i++) {
+		struct queue *q = &s->gpus[gaps[i].gpu];
+
+		if (gaps[i].part == PART_TAIL || gaps[i].origin != ORIGIN_LAUNCH ||
+		    gaps[i].is_graph_internal || gaps[i].launch_begin_ns < gaps[i].begin_ns)
+			continue;
+		TRY(row_find(f, q, gaps[i].gpu, gaps[i].launch_name, err));
+		q->row[CALL_WAITED].u64++;
+		q->waited++;
+	}
 	for (size_t i = 0; i < w->segment_count; i++)
 		s->gpus[w->segments[i].gpu].window_ns +=
 			w->segments[i].end_ns - w->segments[i].begin_ns;

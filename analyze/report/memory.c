@@ -367,34 +367,31 @@ static enum status end_curve(struct accumulator *f, const struct place *p, union
 	return acc_text(f, "memory_curves", &row[MCURVE_POINTS], points, err);
 }
 
-static enum status end_place(struct accumulator *f, struct place *p, struct error *err)
-{
-	union value keys[MEMORY_OWNER_KEYS], *row;
-	uint64_t total_bytes = device_total(f, p);
-
-	if (!p->gauge.samples)
-		return ST_OK;
-	keys[MEM_DEVICE].u64 = p->device == NO_ID ? NO_U64 : p->device;
-	keys[MEM_WHAT].text = whats[p->what];
-	TRY(acc_row(f, "memory", p->process, keys, &row, err));
-	if (row[MEM_ABSOLUTE].u64 == NO_U64 || !p->absolute)
-		row[MEM_ABSOLUTE].u64 = p->absolute;
-	row[MEM_SAMPLES].u64 += p->gauge.samples;
-	cell_raise(&row[MEM_PEAK], p->gauge.peak.bytes);
-	cell_raise(&row[MEM_RESERVED], p->gauge.most_reserved_bytes);
-	cell_raise(&row[MEM_TOTAL], total_bytes);
-	TRY(gauge_end(&p->gauge, f->steps[p->process].count, err));
-	TRY(end_steps(f, p, keys, err));
-	TRY(end_curve(f, p, keys, err));
-	return end_peak(f, p, keys, err);
-}
-
 static enum status memory_end(struct accumulator *f, struct error *err)
 {
 	struct memory *m = f->state;
 
-	for (size_t i = 0; i < m->count; i++)
-		TRY(end_place(f, m->places[i], err));
+	for (size_t i = 0; i < m->count; i++) {
+		struct place *p = m->places[i];
+		union value keys[MEMORY_OWNER_KEYS], *row;
+		uint64_t total_bytes = device_total(f, p);
+
+		if (!p->gauge.samples)
+			continue;
+		keys[MEM_DEVICE].u64 = p->device == NO_ID ? NO_U64 : p->device;
+		keys[MEM_WHAT].text = whats[p->what];
+		TRY(acc_row(f, "memory", p->process, keys, &row, err));
+		if (row[MEM_ABSOLUTE].u64 == NO_U64 || !p->absolute)
+			row[MEM_ABSOLUTE].u64 = p->absolute;
+		row[MEM_SAMPLES].u64 += p->gauge.samples;
+		cell_raise(&row[MEM_PEAK], p->gauge.peak.bytes);
+		cell_raise(&row[MEM_RESERVED], p->gauge.most_reserved_bytes);
+		cell_raise(&row[MEM_TOTAL], total_bytes);
+		TRY(gauge_end(&p->gauge, f->steps[p->process].count, err));
+		TRY(end_steps(f, p, keys, err));
+		TRY(end_curve(f, p, keys, err));
+		TRY(end_peak(f, p, keys, err));
+	}
 	return ST_OK;
 }
 

@@ -134,22 +134,6 @@ static enum status part_add(struct accumulator *f, const struct share *one, stru
 
 /* ---- what comes ------------------------------------------------------------------------- */
 
-static enum status put_interval(struct accumulator *f, const struct phase_interval *st,
-				struct error *err)
-{
-	struct slow *s = f->state;
-	const struct step_list *steps = &f->steps[st->process];
-	struct share part = { .ns = st->end_ns - st->begin_ns,
-			      .process = st->process,
-			      .id = st->phase,
-			      .what = WHAT_PHASE,
-			      .in_gap = (st->step & STEP_GAP) != 0 };
-	size_t row = steps_at(steps, st->begin_ns, &s->interval_row[st->process]);
-
-	part.row = (uint32_t)row;
-	return row == steps->count ? ST_OK : part_add(f, &part, err);
-}
-
 static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)
 {
 	struct slow *s = f->state;
@@ -204,8 +188,19 @@ static enum status slow_put(struct accumulator *f, const struct sorted_batch *w,
 	struct slow *s = f->state;
 
 	TRY(acc_gpus(f, &s->gpu_row, &s->gpu_count, sizeof(*s->gpu_row), err));
-	for (size_t i = 0; i < w->in->interval_count; i++)
-		TRY(put_interval(f, &w->in->intervals[i], err));
+	for (size_t i = 0; i < w->in->interval_count; i++) {
+		const struct phase_interval *st = &w->in->intervals[i];
+		const struct step_list *steps = &f->steps[st->process];
+		struct share part = { .ns = st->end_ns - st->begin_ns,
+				      .process = st->process,
+				      .id = st->phase,
+				      .what = WHAT_PHASE,
+				      .in_gap = (st->step & STEP_GAP) != 0 };
+		size_t row = steps_at(steps, st->begin_ns, &s->interval_row[st->process]);
+
+		part.row = (uint32_t)row;
+		TRY(row == steps->count ? ST_OK : part_add(f, &part, err));
+	}
 	for (size_t i = 0; i < w->idle_count; i++)
 		TRY(put_idle(f, &w->idle[i], err));
 	for (size_t i = 0; i < kernels->count; i++)

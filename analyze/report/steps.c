@@ -205,27 +205,6 @@ static enum status put_cut(struct accumulator *f, struct gpu_steps *g, const str
 	return ST_OK;
 }
 
-static enum status put_collective(struct accumulator *f, const struct event *e, struct error *err)
-{
-	struct steps_state *s = f->state;
-	uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
-
-	if (gpu >= s->gpu_count)
-		return ST_OK;
-	struct gpu_steps *g = &s->gpus[gpu];
-	g->comm_count++;
-	const struct step_list *steps = &f->steps[sweep_gpu(f->sweep, gpu).process];
-	size_t row = steps_at(steps, e->begin_ns, &g->event_row);
-	if (row == steps->count)
-		return ST_OK;
-	TRY(vec_reserve(&g->rows, &g->cap, row + 1, err));
-	if (e->begin_ns < steps->rows[row].mark_end_ns)
-		g->rows[row].in_mark[AT_COMM_COUNT]++;
-	else
-		g->rows[row].in_gap[AT_COMM_COUNT]++;
-	return ST_OK;
-}
-
 static enum status steps_report_put(struct accumulator *f, const struct sorted_batch *w,
 				    struct error *err)
 {
@@ -257,8 +236,24 @@ static enum status steps_report_put(struct accumulator *f, const struct sorted_b
 		else
 			TRY(put_cut(f, g, seg, err));
 	}
-	for (size_t i = 0; i < w->by[BATCH_COLLECTIVES].count; i++)
-		TRY(put_collective(f, w->by[BATCH_COLLECTIVES].items[i], err));
+	for (size_t i = 0; i < w->by[BATCH_COLLECTIVES].count; i++) {
+		const struct event *e = w->by[BATCH_COLLECTIVES].items[i];
+		uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
+
+		if (gpu >= s->gpu_count)
+			continue;
+		struct gpu_steps *g = &s->gpus[gpu];
+		g->comm_count++;
+		const struct step_list *steps = &f->steps[sweep_gpu(f->sweep, gpu).process];
+		size_t row = steps_at(steps, e->begin_ns, &g->event_row);
+		if (row == steps->count)
+			continue;
+		TRY(vec_reserve(&g->rows, &g->cap, row + 1, err));
+		if (e->begin_ns < steps->rows[row].mark_end_ns)
+			g->rows[row].in_mark[AT_COMM_COUNT]++;
+		else
+			g->rows[row].in_gap[AT_COMM_COUNT]++;
+	}
 	return ST_OK;
 }
 
@@ -470,17 +465,14 @@ static enum status stats_put(union value *row, uint64_t *walls, size_t kept,
 static enum status steps_finish(struct tables *all, struct error *err)
 {
 	struct table *steps = tables_find(all, "steps"), *stats = tables_find(all, "step_stats");
-	uint64_t *walls;
-	enum status status = ST_OK;
+	RELEASED_BY(vec_release) uint64_t *walls = NULL;
 	size_t i = 0, count, end;
 	const union value *first, *summed;
 	union value *row;
 
 	TRY(vec_new(&walls, table_count(steps), err));
-	while ((first = table_at(steps, i)) && status == ST_OK) {
-		status = table_row(stats, first, &row, err);
-		if (status != ST_OK)
-			break;
+	while ((first = table_at(steps, i))) {
+		TRY(table_row(stats, first, &row, err));
 		summed = summed_of(all, first);
 		row[STATS_SLOW].u64 = 0;
 		row[STATS_SETTLING].u64 = summed ? summed[SUMMED_SETTLING].u64 : 0;
@@ -496,10 +488,9 @@ static enum status steps_finish(struct tables *all, struct error *err)
 				at[STEP_FLAGS].text && strstr(at[STEP_FLAGS].text, "settling");
 		}
 		if (count)
-			status = stats_put(row, walls, count, summed, err);
+			TRY(stats_put(row, walls, count, summed, err));
 	}
-	free(walls);
-	return status;
+	return ST_OK;
 }
 
 const struct report_type report_steps = {

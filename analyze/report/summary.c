@@ -111,39 +111,6 @@ static enum status end_causes(struct accumulator *f, size_t gpu, struct error *e
 	return ST_OK;
 }
 
-static void add_span(uint64_t *at, unsigned phase, unsigned busy, uint64_t ns)
-{
-	static const size_t columns[CLASS_COUNT] = {
-		[CLASS_COMPUTE] = GPU_COMPUTE,
-		[CLASS_COMM] = GPU_EXPOSED_COMM,
-		[CLASS_COPY] = GPU_EXPOSED_COPY,
-		[CLASS_IDLE] = GPU_IDLE,
-	};
-
-	at[GPU_SPAN] += ns;
-	at[columns[owner_class(busy)]] += ns;
-	at[busy ? GPU_BUSY : GPU_NOT_BUSY] += ns;
-	if (busy & BUSY_COMM)
-		at[GPU_COMM] += ns;
-	if (busy & BUSY_COPY)
-		at[GPU_COPY] += ns;
-	if ((busy & BUSY_COMM) && (busy & BUSY_COMPUTE))
-		at[GPU_OVERLAP_COMM] += ns;
-	if (busy && phase >= SWEEP_PHASES)
-		at[GPU_UNATTRIBUTED] += ns;
-}
-
-static void add_time(uint64_t *at, const struct gpu_time *t)
-{
-	for (unsigned phase = 0; phase < CELL_PHASES; phase++)
-		for (unsigned busy = 0; busy < BUSY_MASKS; busy++)
-			add_span(at, phase, busy, t->span_ns[phase][busy]);
-	at[GPU_LEAD] += t->lead_ns;
-	at[GPU_TAIL] += t->tail_ns;
-	at[GPU_NOT_BUSY] += t->lead_ns + t->tail_ns;
-	at[GPU_WINDOW] += t->lead_ns + at[GPU_SPAN] + t->tail_ns;
-}
-
 static enum status end_gpu(struct accumulator *f, size_t gpu, struct error *err)
 {
 	struct summary *s = f->state;
@@ -156,7 +123,33 @@ static enum status end_gpu(struct accumulator *f, size_t gpu, struct error *err)
 	if (d->name)
 		TRY(acc_text(f, "gpus", &row[GPU_NAME], trace_text(f->trace, d->name, NULL), err));
 	TRY(acc_text(f, "gpus", &row[GPU_UUID], trace_attr_text(f->trace, d->schema, "uuid"), err));
-	add_time(s->gpus[gpu].at, g.time);
+	uint64_t *at = s->gpus[gpu].at;
+	for (unsigned phase = 0; phase < CELL_PHASES; phase++)
+		for (unsigned busy = 0; busy < BUSY_MASKS; busy++) {
+			uint64_t ns = g.time->span_ns[phase][busy];
+			static const size_t columns[CLASS_COUNT] = {
+				[CLASS_COMPUTE] = GPU_COMPUTE,
+				[CLASS_COMM] = GPU_EXPOSED_COMM,
+				[CLASS_COPY] = GPU_EXPOSED_COPY,
+				[CLASS_IDLE] = GPU_IDLE,
+			};
+
+			at[GPU_SPAN] += ns;
+			at[columns[owner_class(busy)]] += ns;
+			at[busy ? GPU_BUSY : GPU_NOT_BUSY] += ns;
+			if (busy & BUSY_COMM)
+				at[GPU_COMM] += ns;
+			if (busy & BUSY_COPY)
+				at[GPU_COPY] += ns;
+			if ((busy & BUSY_COMM) && (busy & BUSY_COMPUTE))
+				at[GPU_OVERLAP_COMM] += ns;
+			if (busy && phase >= SWEEP_PHASES)
+				at[GPU_UNATTRIBUTED] += ns;
+		}
+	at[GPU_LEAD] += g.time->lead_ns;
+	at[GPU_TAIL] += g.time->tail_ns;
+	at[GPU_NOT_BUSY] += g.time->lead_ns + g.time->tail_ns;
+	at[GPU_WINDOW] += g.time->lead_ns + at[GPU_SPAN] + g.time->tail_ns;
 	for (size_t i = GPU_SPAN; i < GPU_TRUSTED; i++)
 		row[i].u64 += s->gpus[gpu].at[i];
 	return end_causes(f, gpu, err);

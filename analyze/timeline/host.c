@@ -154,20 +154,6 @@ static enum status owe(struct sweep *s, uint32_t process, struct phase_sums *tot
 	return spans_add(s, &s->hosts[process].owed, &owed, sizeof(owed), err);
 }
 
-static enum status owe_idle(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)
-{
-	const struct span *busy = g->busy.items;
-	struct span rest = { g->host_ns, end_ns };
-
-	for (size_t i = g->busy.head; i < g->busy.count && rest.begin_ns < end_ns; i++) {
-		rest.end_ns = earlier(busy[i].begin_ns, end_ns);
-		TRY(owe(s, g->process, &g->total, &rest, err));
-		rest.begin_ns = later(rest.begin_ns, busy[i].end_ns);
-	}
-	rest.end_ns = end_ns;
-	return owe(s, g->process, &g->total, &rest, err);
-}
-
 static void account(struct sweep *s, uint32_t process, const struct phase_interval *st)
 {
 	struct host *h = &s->hosts[process];
@@ -218,7 +204,16 @@ static enum status gpu_window_close(struct sweep *s, const struct host *h, struc
 {
 	uint64_t end_ns = host_certain_ns(s, h, g->end_ns);
 
-	TRY(owe_idle(s, g, end_ns, err));
+	const struct span *busy = g->busy.items;
+	struct span rest = { g->host_ns, end_ns };
+
+	for (size_t i = g->busy.head; i < g->busy.count && rest.begin_ns < end_ns; i++) {
+		rest.end_ns = earlier(busy[i].begin_ns, end_ns);
+		TRY(owe(s, g->process, &g->total, &rest, err));
+		rest.begin_ns = later(rest.begin_ns, busy[i].end_ns);
+	}
+	rest.end_ns = end_ns;
+	TRY(owe(s, g->process, &g->total, &rest, err));
 	sums_add(&g->total, &g->during);
 	g->during = g->held = (struct phase_sums){ 0 };
 	g->busy.head = g->busy.count = 0;

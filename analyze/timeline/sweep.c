@@ -320,21 +320,6 @@ static void host_begin(struct host *h, uint64_t begin_ns)
 	h->host_ns = h->host_begin_ns = begin_ns;
 }
 
-static void mark_put(struct sweep *s, const struct step_mark *m)
-{
-	struct host *h = &s->hosts[m->process];
-
-	host_open(s, h, m->begin_ns);
-	host_begin(h, m->begin_ns);
-	h->has_mark = true;
-	if (m->end_ns > h->mark_end_ns)
-		h->mark_end_ns = m->end_ns;
-	host_release(h);
-	for (size_t i = 0; i < s->gpu_count; i++)
-		if (s->gpus[i]->process == m->process)
-			sums_release(&s->gpus[i]->during, &s->gpus[i]->held);
-}
-
 static void gpu_open(struct host *h, struct gpu *g, uint64_t begin_ns)
 {
 	g->is_open = true;
@@ -367,18 +352,6 @@ static enum status work_release(struct sweep *s, struct host *h, const struct ev
 	return gpu_put(s, g, e, err);
 }
 
-/* A call makes a stream wait for an event. */
-static enum status wait_put(struct sweep *s, const struct event *e, struct error *err)
-{
-	struct span_queue *waits = &s->streams[e->track <= s->track_count ? e->track : 0].waits;
-
-	if (waits->count == WAITS_MAX) {
-		waits->head = WAITS_MAX / 2;
-		spans_compact(waits, sizeof(e->begin_ns));
-	}
-	return spans_add(s, waits, &e->begin_ns, sizeof(e->begin_ns), err);
-}
-
 /* Its window is the last, and has begun: an event of the host only moves the end. */
 static inline bool host_is_settled(const struct host *h)
 {
@@ -392,8 +365,17 @@ static enum status event_put(struct sweep *s, const struct event *e, struct erro
 	bool is_work = event_is_gpu_work(e);
 
 	h->events++;
-	if (e->kind == KIND_SYNC && e->subkind == SYNC_STREAM_WAIT)
-		return wait_put(s, e, err);
+	if (e->kind == KIND_SYNC && e->subkind == SYNC_STREAM_WAIT) {
+		/* A call makes a stream wait for an event. */
+		struct span_queue *waits =
+			&s->streams[e->track <= s->track_count ? e->track : 0].waits;
+
+		if (waits->count == WAITS_MAX) {
+			waits->head = WAITS_MAX / 2;
+			spans_compact(waits, sizeof(e->begin_ns));
+		}
+		return spans_add(s, waits, &e->begin_ns, sizeof(e->begin_ns), err);
+	}
 	if (!is_work && (!is_host(e) || is_for_profiler(s, h, e)))
 		return ST_OK;
 	if (is_work || !host_is_settled(h)) {
@@ -423,7 +405,18 @@ static enum status marks_put(struct sweep *s, const struct batch *in, size_t *at
 {
 	for (; *at < in->mark_count && in->marks[*at].begin_ns <= until_ns; (*at)++) {
 		TRY(window_reach(s, in->marks[*at].process, in->marks[*at].begin_ns, err));
-		mark_put(s, &in->marks[*at]);
+		const struct step_mark *m = &in->marks[*at];
+		struct host *h = &s->hosts[m->process];
+
+		host_open(s, h, m->begin_ns);
+		host_begin(h, m->begin_ns);
+		h->has_mark = true;
+		if (m->end_ns > h->mark_end_ns)
+			h->mark_end_ns = m->end_ns;
+		host_release(h);
+		for (size_t i = 0; i < s->gpu_count; i++)
+			if (s->gpus[i]->process == m->process)
+				sums_release(&s->gpus[i]->during, &s->gpus[i]->held);
 	}
 	*next_ns = *at < in->mark_count ? in->marks[*at].begin_ns : UINT64_MAX;
 	return ST_OK;

@@ -114,18 +114,6 @@ static void build_tables(const struct page *p, struct blocks *b)
 	}
 }
 
-static void build_ranks(const struct page *p, struct blocks *b)
-{
-	struct block *head = add_section(b, "Ranks", NULL);
-	size_t count = p->ranks.count;
-
-	add_sentence(b, ROLE_TEXT, head->section.note_at,
-		     count < 2 ? "only one rank: nothing to compare"
-			       : blocks_text(b, "%s given", show_count(b, count)));
-	if (count > 1)
-		build_all(p, ranks, b);
-}
-
 static void build_report(const struct page *p, struct blocks *b)
 {
 	const struct report_type *r = p->report;
@@ -154,9 +142,16 @@ static void build_report(const struct page *p, struct blocks *b)
 		build_stacks(p, b);
 	else if (is_text(p) && r == &report_comm)
 		build_all(p, p->ranks.count > 1 ? comm_of_ranks : comm, b);
-	else if (is_text(p) && r == &report_ranks)
-		build_ranks(p, b);
-	else {
+	else if (is_text(p) && r == &report_ranks) {
+		struct block *head = add_section(b, "Ranks", NULL);
+		size_t count = p->ranks.count;
+
+		add_sentence(b, ROLE_TEXT, head->section.note_at,
+			     count < 2 ? "only one rank: nothing to compare"
+				       : blocks_text(b, "%s given", show_count(b, count)));
+		if (count > 1)
+			build_all(p, ranks, b);
+	} else {
 		if (r == &report_replay)
 			build_replay(p, b);
 		build_tables(p, b);

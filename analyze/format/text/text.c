@@ -194,21 +194,6 @@ static void draw_stack(struct text *t, unsigned column, unsigned width, const st
 				   glyph_of(s->parts[i].token));
 }
 
-static void draw_bar(struct text *t, const struct block_column *c, const struct block_cell *cell)
-{
-	unsigned count = (unsigned)lround(fabs(cell->share) * c->width / 2);
-	unsigned middle = c->at + c->width / 2;
-
-	if (cell->stack)
-		draw_stack(t, c->at, c->width, cell->stack);
-	else if (!c->is_signed && c->width)
-		text_bar(t, c->at, cell->token, cell->share * c->width);
-	else if (c->width && (cell->share < 0 || cell->share > 0)) {
-		count = count ? count : 1;
-		text_fill(t, cell->share < 0 ? middle - count : middle, count, cell->token, 0x2588);
-	}
-}
-
 /* What a text gets of `width` columns that it shares with what follows it. */
 static unsigned cell_width(unsigned width, unsigned text, unsigned more)
 {
@@ -242,7 +227,18 @@ static void draw_row(struct text *t, const struct block_table *table, const stru
 		if (!column_title(c, MEDIUM_TEXT) || (c->is_bar && !c->width))
 			continue;
 		if (c->is_bar && !cell->text) {
-			draw_bar(t, c, cell);
+			unsigned count = (unsigned)lround(fabs(cell->share) * c->width / 2);
+			unsigned middle = c->at + c->width / 2;
+
+			if (cell->stack)
+				draw_stack(t, c->at, c->width, cell->stack);
+			else if (!c->is_signed && c->width)
+				text_bar(t, c->at, cell->token, cell->share * c->width);
+			else if (c->width && (cell->share < 0 || cell->share > 0)) {
+				count = count ? count : 1;
+				text_fill(t, cell->share < 0 ? middle - count : middle, count,
+					  cell->token, 0x2588);
+			}
 			continue;
 		}
 		if (cell->mark) {
@@ -300,27 +296,6 @@ static void draw_titles(struct text *t, const struct block_table *table)
 	}
 }
 
-/* Names the columns of a report's table for which the terminal is too narrow. */
-static void draw_left_out(struct text *t, const struct block_table *table)
-{
-	static const char says[] = "no room for:";
-	unsigned column = 0;
-
-	for (size_t i = 0; i < table->count; i++) {
-		const struct block_column *c = &table->columns[i];
-
-		if (!(c->hidden & LEFT_OUT))
-			continue;
-		if (!column)
-			column = text_wrap(t, 0, 0, TOKEN_DIM, says, 0);
-		else
-			column = text_wrap(t, column, 0, TOKEN_DIM, ",", 0);
-		column = text_wrap(t, column + 1, 2, TOKEN_DIM, c->title, 1);
-	}
-	if (column)
-		text_end(t);
-}
-
 /* A table, and the one to its right if there is one: line by line. */
 static void draw_table(struct text *t, struct block *b)
 {
@@ -353,8 +328,25 @@ static void draw_table(struct text *t, struct block *b)
 			draw_row(t, right, r);
 		text_end(t);
 	}
-	if (left->is_fitted)
-		draw_left_out(t, left);
+	if (left->is_fitted) {
+		/* Names the columns of a report's table for which the terminal is too narrow. */
+		static const char says[] = "no room for:";
+		unsigned column = 0;
+
+		for (size_t i = 0; i < left->count; i++) {
+			const struct block_column *c = &left->columns[i];
+
+			if (!(c->hidden & LEFT_OUT))
+				continue;
+			if (!column)
+				column = text_wrap(t, 0, 0, TOKEN_DIM, says, 0);
+			else
+				column = text_wrap(t, column, 0, TOKEN_DIM, ",", 0);
+			column = text_wrap(t, column + 1, 2, TOKEN_DIM, c->title, 1);
+		}
+		if (column)
+			text_end(t);
+	}
 }
 
 /* ---- pictures and findings -------------------------------------------------------------- */

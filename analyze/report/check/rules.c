@@ -134,20 +134,6 @@ static void put_order(struct rules *r, const struct batch *b, const struct event
 	}
 }
 
-/* The record of an event, which waits for it name by its correlation. */
-static void put_record(struct rules *r, const struct event *e, uint32_t process, uint64_t *at)
-{
-	struct kept *awaited = place_of(r->awaited, e->correlation);
-
-	if (is_of(awaited, e->correlation, process)) {
-		at[FACT_waits_unknown] -= awaited->value;
-		at[FACT_waits_ahead] += awaited->value;
-		awaited->process = 0;
-	}
-	*place_of(r->records, e->correlation) =
-		(struct kept){ .id = e->correlation, .process = process };
-}
-
 /* A stream, or the host, waits for what was recorded on a stream. */
 static void put_wait(struct rules *r, const struct event *e, uint32_t process, uint64_t *at)
 {
@@ -246,8 +232,18 @@ void rules_put(struct rules *r, const struct batch *b, const struct event *e, ui
 	} else if (e->kind == KIND_API) {
 		if (e->correlation && !r->first_call[process])
 			r->first_call[process] = e->correlation;
-		if (says_of(r, e->name) & NAME_RECORDS)
-			put_record(r, e, process, at);
+		if (says_of(r, e->name) & NAME_RECORDS) {
+			/* The record of an event, which waits for it name by its correlation. */
+			struct kept *awaited = place_of(r->awaited, e->correlation);
+
+			if (is_of(awaited, e->correlation, process)) {
+				at[FACT_waits_unknown] -= awaited->value;
+				at[FACT_waits_ahead] += awaited->value;
+				awaited->process = 0;
+			}
+			*place_of(r->records, e->correlation) =
+				(struct kept){ .id = e->correlation, .process = process };
+		}
 	} else if (e->kind == KIND_SYNC) {
 		if (e->subkind == SYNC_STREAM_WAIT || e->subkind == SYNC_EVENT)
 			put_wait(r, e, process, at);

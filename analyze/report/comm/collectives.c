@@ -54,7 +54,7 @@ static void numbers_add(const struct of_number *all, size_t count)
 /* Numbers of steps come again, in an input and in the next one of a rank. */
 static enum status numbers_find(struct coll_matches *m, struct error *err)
 {
-	struct of_number *all;
+	RELEASED_BY(vec_release) struct of_number *all = NULL;
 	uint32_t part = 0;
 	size_t count = 0;
 
@@ -71,7 +71,6 @@ static enum status numbers_find(struct coll_matches *m, struct error *err)
 	SORT_BY(all, count, UP(struct of_number, number), UP(struct of_number, part),
 		UP(struct of_number, interval));
 	numbers_add(all, count);
-	free(all);
 	return ST_OK;
 }
 
@@ -253,7 +252,7 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 		*why = "no Seq, and of a sample the order says nothing";
 	else if (!*r->group) {
 		/* Without a communicator: one stream on each rank, and as many in each step. */
-		struct count_of *all;
+		RELEASED_BY(vec_release) struct count_of *all = NULL;
 		size_t count = 0;
 		TRY(vec_new(&all, end - first, err));
 		for (size_t i = first; i < end && !*why; i++) {
@@ -275,8 +274,6 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 		if (!*why && !equal_counts(all, count, members))
 			*why = "no communicator in the files, and steps have different counts on "
 			       "the ranks";
-		free(all);
-		return ST_OK;
 	}
 	return ST_OK;
 }

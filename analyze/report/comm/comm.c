@@ -319,25 +319,6 @@ static void put_segment(const struct accumulator *f, struct gpu *g, const struct
 	}
 }
 
-static enum status put_segments(struct accumulator *f, const struct sorted_batch *w,
-				struct error *err)
-{
-	struct comm *c = f->state;
-
-	for (size_t i = 0; c->any && i < w->segment_count; i++) {
-		const struct segment *s = &w->segments[i];
-		struct gpu *g = s->gpu < c->gpu_count ? c->gpus[s->gpu] : NULL;
-
-		if (!g)
-			continue;
-		if (g->first < g->count && g->open[g->first].end_ns <= s->begin_ns)
-			TRY(close_some(f, g, s->begin_ns, err));
-		if ((s->busy & BUSY_COMM) && !(s->busy & BUSY_COMPUTE))
-			put_segment(f, g, s);
-	}
-	return ST_OK;
-}
-
 static enum status comm_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
 {
 	const struct batch_events *ranges = &w->by[BATCH_SHAPED];
@@ -383,7 +364,18 @@ static enum status comm_put(struct accumulator *f, const struct sorted_batch *w,
 	}
 	for (; k < ranges->count; k++)
 		TRY(collectives_note(c->collectives, ranges->items[k], err));
-	return put_segments(f, w, err);
+	for (size_t i = 0; c->any && i < w->segment_count; i++) {
+		const struct segment *s = &w->segments[i];
+		struct gpu *g = s->gpu < c->gpu_count ? c->gpus[s->gpu] : NULL;
+
+		if (!g)
+			continue;
+		if (g->first < g->count && g->open[g->first].end_ns <= s->begin_ns)
+			TRY(close_some(f, g, s->begin_ns, err));
+		if ((s->busy & BUSY_COMM) && !(s->busy & BUSY_COMPUTE))
+			put_segment(f, g, s);
+	}
+	return ST_OK;
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */
@@ -430,14 +422,13 @@ static enum status end_chunk(struct accumulator *f, struct gpu *g, struct chunk 
 
 static enum status end_gpu(struct accumulator *f, struct gpu *g, struct error *err)
 {
-	struct step_repeat *repeats = NULL;
+	RELEASED_BY(vec_release) struct step_repeat *repeats = NULL;
 
 	TRY(close_some(f, g, UINT64_MAX, err));
-	enum status status = step_repeats_find(&f->steps[g->process], &repeats, err);
-	for (size_t i = 0; i < g->chunk_count && status == ST_OK; i++)
-		status = end_chunk(f, g, &g->chunks[i], repeats, err);
-	free(repeats);
-	return status;
+	TRY(step_repeats_find(&f->steps[g->process], &repeats, err));
+	for (size_t i = 0; i < g->chunk_count; i++)
+		TRY(end_chunk(f, g, &g->chunks[i], repeats, err));
+	return ST_OK;
 }
 
 static enum status comm_end(struct accumulator *f, struct error *err)

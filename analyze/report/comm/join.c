@@ -370,31 +370,34 @@ static enum status join_streams(const struct timed_list *trace, const struct tim
 static enum status keep_rows(void *self, struct table *t, union value *row, bool *is_kept,
 			     struct error *err)
 {
-	(void)self;
-	(void)err;
+
 	*is_kept = table_type(t) == &table_comm ? row[COMM_COUNT].u64 > 0
 						: row[EVENTS_PACKED].text != NULL;
 	return ST_OK;
 }
 
+static void timed_release(struct timed_list *l)
+{
+	free(l->all);
+}
+
 enum status comm_join(struct tables *all, struct error *err)
 {
 	struct table *events = tables_find(all, "comm_events");
-	struct timed_list trace = { NULL }, inspector = { NULL };
-	enum status status = ST_OK;
-	union value **rows = NULL, *row;
+	RELEASED_BY(timed_release) struct timed_list trace = { NULL };
+	RELEASED_BY(timed_release) struct timed_list inspector = { NULL };
+	RELEASED_BY(vec_release) union value **rows = NULL;
+	union value *row;
 	size_t count = table_count(events), end;
 
 	TRY(vec_new(&rows, count, err));
 	for (size_t i = 0; (row = table_at(events, i)); i++)
 		rows[i] = row;
-	for (size_t first = 0; first < count && status == ST_OK; first = end) {
+	for (size_t first = 0; first < count; first = end) {
 		trace.count = inspector.count = 0;
-		for (end = first;
-		     end < count && rows[end][0].u64 == rows[first][0].u64 && status == ST_OK;
-		     end++)
-			status = take_row(row_is_beside(rows[end]) ? &inspector : &trace, rows[end],
-					  err);
+		for (end = first; end < count && rows[end][0].u64 == rows[first][0].u64; end++)
+			TRY(take_row(row_is_beside(rows[end]) ? &inspector : &trace, rows[end],
+				     err));
 		if (!trace.count || !inspector.count || rows[first][0].u64 == NO_U64)
 			continue;
 		SORT_BY(trace.all, trace.count, UP(struct timed, sequence),
@@ -402,16 +405,10 @@ enum status comm_join(struct tables *all, struct error *err)
 		SORT_BY(inspector.all, inspector.count, UP(struct timed, sequence),
 			UP(struct timed, place));
 		bool any = false;
-		if (status == ST_OK)
-			status = join_streams(&trace, &inspector, &any, err);
-		if (status == ST_OK && any)
-			status = put_joined(all, trace.all, trace.count, err);
+		TRY(join_streams(&trace, &inspector, &any, err));
+		if (any)
+			TRY(put_joined(all, trace.all, trace.count, err));
 	}
-	free(rows);
-	free(trace.all);
-	free(inspector.all);
-	if (status == ST_OK)
-		status = table_sift(events, keep_rows, NULL, err);
-	return status == ST_OK ? table_sift(tables_find(all, "comm"), keep_rows, NULL, err)
-			       : status;
+	TRY(table_sift(events, keep_rows, NULL, err));
+	return table_sift(tables_find(all, "comm"), keep_rows, NULL, err);
 }

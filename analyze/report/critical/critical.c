@@ -186,22 +186,6 @@ static enum status part_add(struct critical *s, const struct path_part *one, str
 	return ST_OK;
 }
 
-/* Leaves the parts of steps that may be the median one or the slowest. */
-static enum status drop_parts(struct accumulator *f, struct error *err)
-{
-	struct critical *s = f->state;
-	size_t kept = 0;
-
-	for (uint32_t i = 1; i <= s->process_count; i++)
-		TRY(steps_drop(&f->steps[i], &s->processes[i].dropped, err));
-	for (size_t i = 0; i < s->part_count; i++)
-		if (!steps_is_dropped(&s->processes[s->parts[i].process].dropped, s->parts[i].row))
-			s->parts[kept++] = s->parts[i];
-	s->part_count = kept;
-	s->drop_at = kept > PARTS_MAX / 2 ? 2 * kept : PARTS_MAX;
-	return ST_OK;
-}
-
 static enum status walk(struct critical *s, const struct path_part *step, uint64_t begin_ns,
 			uint64_t end_ns, struct error *err)
 {
@@ -245,8 +229,19 @@ static enum status walk_step(struct accumulator *f, uint32_t process, struct err
 	struct path_part step = { .process = process, .row = (uint32_t)p->row, .with_gap = true };
 	bool is_last = p->row + 1 == l->count;
 
-	if (s->part_count >= s->drop_at)
-		TRY(drop_parts(f, err));
+	if (s->part_count >= s->drop_at) {
+		/* Leaves the parts of steps that may be the median one or the slowest. */
+		size_t kept = 0;
+
+		for (uint32_t i = 1; i <= s->process_count; i++)
+			TRY(steps_drop(&f->steps[i], &s->processes[i].dropped, err));
+		for (size_t i = 0; i < s->part_count; i++)
+			if (!steps_is_dropped(&s->processes[s->parts[i].process].dropped,
+					      s->parts[i].row))
+				s->parts[kept++] = s->parts[i];
+		s->part_count = kept;
+		s->drop_at = kept > PARTS_MAX / 2 ? 2 * kept : PARTS_MAX;
+	}
 	p->any |= !row->is_out;
 	if (!row->is_out) {
 		if (!is_last)

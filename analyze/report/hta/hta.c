@@ -156,17 +156,6 @@ static double rate_recorded(const struct accumulator *f, const struct event *e)
 	return rate;
 }
 
-/* Bytes a second of a copy or fill: what the file says, else bytes / length. */
-static uint64_t rate_of(const struct accumulator *f, const struct event *e)
-{
-	uint64_t ns = e->end_ns - e->begin_ns;
-	double rate = rate_recorded(f, e) * 1e9;
-
-	if (!(rate >= 0 && rate < RATE_MOST))
-		rate = (double)e->bytes * 1e9 / (double)(ns ? ns : HTA_NO_LENGTH_NS);
-	return rate < RATE_MOST ? (uint64_t)llround(rate) : 0;
-}
-
 static enum status put_event(struct accumulator *f, const struct event *e, struct error *err)
 {
 	struct hta *s = f->state;
@@ -193,8 +182,15 @@ static enum status put_event(struct accumulator *f, const struct event *e, struc
 		.class = class_of(f, e),
 		.has_launch = l != NULL,
 	};
-	if (to->class == HTA_MEMORY)
-		to->rate = rate_of(f, e);
+	if (to->class == HTA_MEMORY) {
+		/* Bytes a second of a copy or fill: what the file says, else bytes / length. */
+		uint64_t ns = e->end_ns - e->begin_ns;
+		double rate = rate_recorded(f, e) * 1e9;
+
+		if (!(rate >= 0 && rate < RATE_MOST))
+			rate = (double)e->bytes * 1e9 / (double)(ns ? ns : HTA_NO_LENGTH_NS);
+		to->rate = rate < RATE_MOST ? (uint64_t)llround(rate) : 0;
+	}
 	s->count++;
 	if (!l)
 		return ST_OK;

@@ -182,26 +182,6 @@ static enum status replay_flush(struct accumulator *f, struct captures *c, struc
 	return ST_OK;
 }
 
-/* The requests and tokens of the server's step that a launch is in. */
-static void step_sizes(const struct trace *t, uint32_t path, struct replay *r)
-{
-	struct serving_step step;
-
-	r->batch = r->tokens = NO_U64;
-	for (; path; path = trace_get_path(t, path)->parent) {
-		const struct path_node *n = trace_get_path(t, path);
-
-		if (n->class != RANGE_ANNOTATION ||
-		    !serving_step_of(trace_text(t, n->name, NULL), &step))
-			continue;
-		uint32_t batch = step.padded != SERVING_UNKNOWN ? step.padded : step.batch;
-		if (r->batch == NO_U64 && batch != SERVING_UNKNOWN)
-			r->batch = batch;
-		if (r->tokens == NO_U64 && step.tokens != SERVING_UNKNOWN)
-			r->tokens = step.tokens;
-	}
-}
-
 static enum status replay_of(struct accumulator *f, struct captures *c, uint32_t process,
 			     const struct launch *l, struct replay **out, struct error *err)
 {
@@ -220,7 +200,23 @@ static enum status replay_of(struct accumulator *f, struct captures *c, uint32_t
 	r->correlation = l->correlation;
 	r->process = process;
 	r->place = sums->place;
-	step_sizes(f->trace, l->path, r);
+	/* The requests and tokens of the server's step that a launch is in. */
+	uint32_t path = l->path;
+	struct serving_step step;
+
+	r->batch = r->tokens = NO_U64;
+	for (; path; path = trace_get_path(f->trace, path)->parent) {
+		const struct path_node *n = trace_get_path(f->trace, path);
+
+		if (n->class != RANGE_ANNOTATION ||
+		    !serving_step_of(trace_text(f->trace, n->name, NULL), &step))
+			continue;
+		uint32_t batch = step.padded != SERVING_UNKNOWN ? step.padded : step.batch;
+		if (r->batch == NO_U64 && batch != SERVING_UNKNOWN)
+			r->batch = batch;
+		if (r->tokens == NO_U64 && step.tokens != SERVING_UNKNOWN)
+			r->tokens = step.tokens;
+	}
 	return ST_OK;
 }
 

@@ -61,25 +61,6 @@ static enum status shape_of(struct accumulator *f, const struct op_row *row, uin
 	return hash_add(&s->by_shape, hash, *out, err);
 }
 
-static enum status row_new(struct accumulator *f, struct op_row *row, uint64_t hash,
-			   struct error *err)
-{
-	struct operators *s = f->state;
-	struct model_call call = { .name = trace_text(f->trace, row->name, NULL),
-				   .rule = s->names[row->name].rule,
-				   .dims = trace_attr_text(f->trace, row->schema, "input_dims"),
-				   .types = trace_attr_text(f->trace, row->schema, "input_type"),
-				   .concrete = trace_attr_text(f->trace, row->schema,
-							       "concrete_inputs") };
-
-	call.step = row->step ? trace_text(f->trace, row->step, NULL) : NULL;
-	row->has_model = model_of(&call, &row->cost);
-	TRY(shape_of(f, row, &row->shape, err));
-	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
-	s->rows[s->row_count++] = *row;
-	return hash_add(&s->by_key, hash, (uint32_t)s->row_count - 1, err);
-}
-
 /* Operators of the same shapes may differ in other constant arguments; those rows add up later. */
 enum status operator_row(struct accumulator *f, uint32_t process, const struct event *e,
 			 uint32_t *out, struct error *err)
@@ -96,7 +77,19 @@ enum status operator_row(struct accumulator *f, uint32_t process, const struct e
 	if (*out != HASH_NONE)
 		return ST_OK;
 	*out = (uint32_t)s->row_count;
-	return row_new(f, &new, hash, err);
+	struct model_call call = { .name = trace_text(f->trace, new.name, NULL),
+				   .rule = s->names[new.name].rule,
+				   .dims = trace_attr_text(f->trace, new.schema, "input_dims"),
+				   .types = trace_attr_text(f->trace, new.schema, "input_type"),
+				   .concrete = trace_attr_text(f->trace, new.schema,
+							       "concrete_inputs") };
+
+	call.step = new.step ? trace_text(f->trace, new.step, NULL) : NULL;
+	new.has_model = model_of(&call, &new.cost);
+	TRY(shape_of(f, &new, &new.shape, err));
+	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
+	s->rows[s->row_count++] = new;
+	return hash_add(&s->by_key, hash, (uint32_t)s->row_count - 1, err);
 }
 
 enum status operator_cell(struct operators *s, uint32_t process, uint32_t step, uint8_t phase,

@@ -198,7 +198,6 @@ static void put_shapes(const char *text, struct buf *out)
 			buf_put_byte(out, (uint8_t)*text);
 		depth -= *text == ']';
 	}
-	buf_put_byte(out, '\0');
 }
 
 static enum status end_row(struct accumulator *f, const struct average_row *row, struct buf *shapes,
@@ -214,8 +213,8 @@ static enum status end_row(struct accumulator *f, const struct average_row *row,
 		at[AVERAGE_CALLS + i].u64 += figures[i];
 	buf_clear(shapes);
 	put_shapes(trace_attr_text(f->trace, row->schema, "input_dims"), shapes);
+	keys[SHAPED_SHAPES].text = buf_text(shapes);
 	TRY(buf_status(shapes, err));
-	keys[SHAPED_SHAPES].text = (const char *)shapes->data;
 	TRY(acc_row(f, "key_averages_by_shape", row->process, keys, &at, err));
 	for (size_t i = 0; i < 3; i++)
 		at[SHAPED_CALLS + i].u64 += figures[i];
@@ -225,18 +224,16 @@ static enum status end_row(struct accumulator *f, const struct average_row *row,
 static enum status averages_end(struct accumulator *f, struct error *err)
 {
 	struct averages *s = f->state;
-	enum status status = ST_OK;
-	struct buf shapes;
+	RELEASED_BY(buf_release) struct buf shapes;
 
 	for (size_t i = 0; i < s->thread_count; i++)
 		while (s->threads[i].count)
 			call_close(s, &s->threads[i]);
 	buf_init(&shapes, (size_t)1 << 20);
-	for (size_t i = 0; i < s->row_count && status == ST_OK; i++)
+	for (size_t i = 0; i < s->row_count; i++)
 		if (s->rows[i].calls && acc_wants(f, s->rows[i].process))
-			status = end_row(f, &s->rows[i], &shapes, err);
-	buf_release(&shapes);
-	return status;
+			TRY(end_row(f, &s->rows[i], &shapes, err));
+	return ST_OK;
 }
 
 static void averages_release(struct accumulator *f)
@@ -249,12 +246,11 @@ static void averages_release(struct accumulator *f)
 
 static void finish_self(struct table *t, size_t cpu, size_t inside, size_t self)
 {
-	for (size_t i = 0; i < table_count(t); i++) {
-		union value *row = table_at(t, i);
+	union value *row;
 
+	for (size_t i = 0; (row = table_at(t, i)); i++)
 		row[self].u64 =
 			row[cpu].u64 < row[inside].u64 ? NO_U64 : row[cpu].u64 - row[inside].u64;
-	}
 }
 
 static enum status averages_finish(struct tables *all, struct error *err)

@@ -27,6 +27,13 @@ struct flame {
 	uint32_t *of;       /* by node: its box */
 };
 
+static void flame_release(struct flame *all)
+{
+	free(all->boxes);
+	free(all->of);
+	map_release(&all->by_name);
+}
+
 static bool is_shown(const struct accumulator *f, const struct path_node *node, bool has_many)
 {
 	const char *name = trace_text(f->trace, node->name, NULL);
@@ -87,10 +94,10 @@ static enum status put_box(struct accumulator *f, const char *kind, const struct
 			   struct error *err)
 {
 	const struct path_node *node = trace_get_path(f->trace, box->node);
-	struct table *table = tables_find(f->tables, "flame");
+
 	union value keys[FLAME_CLASS + 1], *row;
 	char idle[IDLE_TEXT];
-	struct buf name;
+	RELEASED_BY(buf_release) struct buf name;
 
 	buf_init(&name, (size_t)1 << 16);
 	if (node->class == PATH_IDLE) {
@@ -101,20 +108,15 @@ static enum status put_box(struct accumulator *f, const char *kind, const struct
 	} else {
 		path_frame(f->trace, node, &name);
 	}
-	buf_put_byte(&name, '\0');
-	enum status status = buf_status(&name, err);
-	if (status == ST_OK) {
-		keys[FLAME_KIND].text = kind;
-		keys[FLAME_DEPTH].u64 = box->depth;
-		keys[FLAME_AT].u64 = box->at_ns;
-		keys[FLAME_NAME].text = (const char *)name.data;
-		keys[FLAME_CLASS].text = box_class(f, node);
-		status = table_row(table, keys, &row, err);
-	}
-	if (status == ST_OK)
-		row[FLAME_NS].u64 += box->ns;
-	buf_release(&name);
-	return status;
+	keys[FLAME_KIND].text = kind;
+	keys[FLAME_DEPTH].u64 = box->depth;
+	keys[FLAME_AT].u64 = box->at_ns;
+	keys[FLAME_NAME].text = buf_text(&name);
+	keys[FLAME_CLASS].text = box_class(f, node);
+	TRY(buf_status(&name, err));
+	TRY(table_row(tables_find(f->tables, "flame"), keys, &row, err));
+	row[FLAME_NS].u64 += box->ns;
+	return ST_OK;
 }
 
 static enum status put_boxes(struct accumulator *f, const char *kind, struct flame *all,
@@ -147,24 +149,19 @@ static enum status flame_of(struct accumulator *f, const struct path_sums *sums,
 			    struct error *err)
 {
 	uint32_t count = paths_count(f), processes = 0;
-	struct flame all = { .of = calloc(count, sizeof(*all.of)), .count = 1 };
-	enum status status = all.of ? vec_reserve(&all.boxes, &all.cap, 1, err) : fail_memory(err);
+	RELEASED_BY(flame_release) struct flame all = { .count = 1 };
 
+	TRY(vec_new(&all.of, count, err));
+	TRY(vec_reserve(&all.boxes, &all.cap, 1, err));
 	for (uint32_t i = 1; i < count; i++)
 		processes += trace_get_path(f->trace, i)->class == PATH_ROOT;
-	for (uint32_t i = 1; i < count && status == ST_OK; i++) {
+	for (uint32_t i = 1; i < count; i++) {
 		struct path_sum sum = paths_at(sums, i);
 
-		status = box_of(f, &all, i, processes > 1, err);
-		if (status == ST_OK)
-			all.boxes[all.of[i]].ns += is_idle ? sum.idle_ns : sum.gpu_ns;
+		TRY(box_of(f, &all, i, processes > 1, err));
+		all.boxes[all.of[i]].ns += is_idle ? sum.idle_ns : sum.gpu_ns;
 	}
-	if (status == ST_OK)
-		status = put_boxes(f, is_idle ? "idle" : "gpu", &all, err);
-	free(all.boxes);
-	free(all.of);
-	map_release(&all.by_name);
-	return status;
+	return put_boxes(f, is_idle ? "idle" : "gpu", &all, err);
 }
 
 enum status flame_end(struct accumulator *f, const struct path_sums *sums, struct error *err)

@@ -5,6 +5,7 @@
  * all modules around it.
  */
 #include "analyze/report/where/where.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
@@ -106,29 +107,27 @@ static void module_add(struct accumulator *f, struct module *all, uint32_t at)
 
 static enum status modules_end(struct accumulator *f, struct error *err)
 {
-	uint32_t count = paths_count(f), *processes = paths_processes(f);
+	uint32_t count = paths_count(f);
+	RELEASED_BY(vec_release) uint32_t *processes = paths_processes(f);
+	RELEASED_BY(vec_release)
 	bool *has_modules = calloc((size_t)trace_count(f->trace, TRACE_PROCESSES) + 1, 1);
-	struct module *all = calloc(count, sizeof(*all));
-	enum status status = processes && has_modules && all ? ST_OK : fail_memory(err);
-	struct buf path;
+	RELEASED_BY(vec_release) struct module *all = calloc(count, sizeof(*all));
+	RELEASED_BY(buf_release) struct buf path;
 
 	buf_init(&path, (size_t)1 << 20);
-	for (uint32_t i = 1; i < count && status == ST_OK; i++)
+	if (!processes || !has_modules || !all)
+		return fail_memory(err);
+	for (uint32_t i = 1; i < count; i++)
 		has_modules[processes[i]] |=
 			path_module(f->trace, trace_get_path(f->trace, i)) != NULL;
-	for (uint32_t i = 1; i < count && status == ST_OK; i++)
-		status = module_enter(f, all, i, processes[i], has_modules[processes[i]], &path,
-				      err);
-	for (uint32_t i = 1; i < count && status == ST_OK; i++)
+	for (uint32_t i = 1; i < count; i++)
+		TRY(module_enter(f, all, i, processes[i], has_modules[processes[i]], &path, err));
+	for (uint32_t i = 1; i < count; i++)
 		module_add(f, all, i);
-	for (uint32_t i = 1; i < count && status == ST_OK; i++)
+	for (uint32_t i = 1; i < count; i++)
 		if (all[i].row && (int64_t)all[i].row[MODULE_HOST].u64 < 0)
 			all[i].row[MODULE_HOST].u64 = 0;
-	buf_release(&path);
-	free(processes);
-	free(has_modules);
-	free(all);
-	return status;
+	return ST_OK;
 }
 
 const struct report_type report_modules = {

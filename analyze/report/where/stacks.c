@@ -112,18 +112,17 @@ static enum status end_path(struct accumulator *f, uint32_t at, uint32_t process
 
 static enum status stacks_end(struct accumulator *f, struct error *err)
 {
-	uint32_t count = paths_count(f), *processes = paths_processes(f);
-	uint64_t *hashes = calloc(count, sizeof(*hashes));
-	bool *used = paths_used(f);
-	enum status status = processes && hashes && used ? ST_OK : fail_memory(err);
+	uint32_t count = paths_count(f);
+	RELEASED_BY(vec_release) uint32_t *processes = paths_processes(f);
+	RELEASED_BY(vec_release) uint64_t *hashes = calloc(count, sizeof(*hashes));
+	RELEASED_BY(vec_release) bool *used = paths_used(f);
 
-	for (uint32_t i = 1; i < count && status == ST_OK; i++)
+	if (!processes || !hashes || !used)
+		return fail_memory(err);
+	for (uint32_t i = 1; i < count; i++)
 		if (used[i])
-			status = end_path(f, i, processes[i], hashes, err);
-	free(processes);
-	free(hashes);
-	free(used);
-	return status;
+			TRY(end_path(f, i, processes[i], hashes, err));
+	return ST_OK;
 }
 
 /* ---- the tree of all inputs ---------------------------------------------------------------- */
@@ -207,11 +206,10 @@ static enum status stack_row(struct tables *all, const struct tree_node *n, cons
 	put_stack(n, text);
 	if (!text->len)
 		buf_put_text(text, "(no range)");
-	buf_put_byte(text, '\0');
+	keys[STACK_PATH].text = buf_text(text);
 	TRY(buf_status(text, err));
 	for (size_t i = 0; i < RANK_KEYS; i++)
 		keys[i] = n->row[i];
-	keys[STACK_PATH].text = (const char *)text->data;
 	TRY(table_row(tables_find(all, "stacks"), keys, &row, err));
 	/* Paths that differ in classes of ranges alone are one row. */
 	uint64_t *cells[] = { &row[STACK_GPU].u64, &row[STACK_IDLE].u64, &row[STACK_HOST].u64,
@@ -257,10 +255,9 @@ static enum status stacks_rows(struct tables *all, const struct tree_node *tree,
 		SORT_KEYS(UP(struct stack, rank), DOWN(struct stack, bytes),
 			  UP(struct stack, node)),
 	};
-	uint64_t whole_ns = 0;
-	struct buf text;
-	enum status status = ST_OK;
+	RELEASED_BY(buf_release) struct buf text;
 
+	buf_init(&text, (size_t)1 << 20);
 	for (size_t k = 0; k < MEASURES; k++) {
 		size_t place = 0;
 
@@ -270,35 +267,28 @@ static enum status stacks_rows(struct tables *all, const struct tree_node *tree,
 			stacks[i].is_hot |= place < HOTTEST && (&stacks[i].gpu_ns)[k] > 0;
 		}
 	}
-	buf_init(&text, (size_t)1 << 20);
-	for (size_t first = 0, end; first < count && status == ST_OK; first = end) {
-		whole_ns = 0;
+	for (size_t first = 0, end; first < count; first = end) {
+		uint64_t whole_ns = 0;
 		for (end = first; end < count && stacks[end].rank == stacks[first].rank; end++)
 			whole_ns += stacks[end].gpu_ns;
-		for (size_t i = first; i < end && status == ST_OK; i++)
+		for (size_t i = first; i < end; i++)
 			if (stacks[i].is_hot)
-				status = stack_row(all, &tree[stacks[i].node], &stacks[i], whole_ns,
-						   &text, err);
+				TRY(stack_row(all, &tree[stacks[i].node], &stacks[i], whole_ns,
+					      &text, err));
 	}
-	buf_release(&text);
-	return status;
+	return ST_OK;
 }
 
 static enum status stacks_finish(struct tables *all, struct error *err)
 {
 	size_t count = table_count(tables_find(all, "paths"));
-	struct tree_node *tree;
-	struct stack *stacks;
+	RELEASED_BY(vec_release) struct tree_node *tree = NULL;
+	RELEASED_BY(vec_release) struct stack *stacks = NULL;
 
 	TRY(tree_take(all, &tree, err));
-	enum status status = vec_new(&stacks, count + 1, err);
-	if (status == ST_OK) {
-		stacks_sum(tree, count, stacks);
-		status = stacks_rows(all, tree, count, stacks, err);
-		free(stacks);
-	}
-	free(tree);
-	return status;
+	TRY(vec_new(&stacks, count + 1, err));
+	stacks_sum(tree, count, stacks);
+	return stacks_rows(all, tree, count, stacks, err);
 }
 
 const struct report_type report_stacks = {
