@@ -11,11 +11,11 @@
 #include <string.h>
 
 enum {
-	RECENT = 4096, /* ranges that are remembered of a thread: a GPU may be so far behind it */
-	NESTED = 16,   /* of those are looked at from the launch back */
+	RECENT = 4096, /* ranges remembered per thread: the GPU may be that many behind it */
+	NESTED = 16,   /* ranges searched backwards from the launch */
 	WORD_MAX = 96,
 	RANKS_SHOWN = 48,
-	PAIR_TEXT = 24, /* of the group: " 4294967295>4294967295" */
+	PAIR_TEXT = 24, /* longest suffix of a pair: " 4294967295>4294967295" */
 };
 
 /* ---- operations ------------------------------------------------------------------------- */
@@ -29,7 +29,8 @@ static const struct operation_row {
 #undef X
 };
 
-/* Found in a name, letters and digits only, in this order. */
+/* The first part that occurs in a name decides its operation.  Names are compared in lower case,
+ * and only by their letters and digits. */
 static const struct {
 	const char *part;
 	enum operation operation;
@@ -50,7 +51,7 @@ static const struct {
 	{ "reduce", OPERATION_REDUCE },
 	{ "send", OPERATION_SEND },
 	{ "recv", OPERATION_RECV },
-	/* Tokens to their experts and back. */
+	/* Mixture of experts: tokens are sent to their experts and back. */
 	{ "dispatch", OPERATION_ALL_TO_ALL },
 	{ "combine", OPERATION_ALL_TO_ALL },
 };
@@ -98,7 +99,7 @@ static enum operation operation_in(const char *text)
 
 /* ---- types of elements ------------------------------------------------------------------ */
 
-/* As PyTorch calls them, as NCCL's kernels do; the size of one. */
+/* PyTorch's name of each element type, its spelling in NCCL's kernel names, and its size. */
 static const struct {
 	const char *name, *in_kernel;
 	unsigned bytes;
@@ -120,7 +121,8 @@ static unsigned type_bytes(const char *type)
 	return strncmp(type, "Float8", 6) == 0 ? 1 : 0;
 }
 
-/* A kernel that only moves data has bytes in its name, whatever is sent. */
+/* Returns the element type in a kernel's name; "": unknown.  Only kernels that reduce have their
+ * true type in it: those that only move data have bytes, whatever is sent. */
 static const char *type_in(const char *kernel, enum operation operation)
 {
 	size_t len;
@@ -152,26 +154,26 @@ enum field {
 		FIELD_COUNT,
 };
 
-struct recent { /* a range that is a collective */
+struct recent { /* a range that describes a collective */
 	uint64_t begin_ns, end_ns;
 	struct collective is;
-	bool is_named; /* by its own name alone: only the operation is known */
+	bool is_named; /* found by the range's name: only the operation is known */
 };
 struct thread {
-	struct recent *at; /* in order of begin */
+	struct recent *at; /* in order of `begin_ns` */
 	size_t count, cap;
 };
 struct by_name {
-	const char *type; /* that a kernel's name says; NULL: not asked */
+	const char *type; /* element type in a kernel's name; NULL: not looked up yet */
 	enum operation operation;
-	enum operation range; /* of a range with this name */
+	enum operation range; /* operation of a range with this name */
 };
 struct collectives {
 	struct trace *trace;
-	uint32_t keys[FIELD_COUNT]; /* names of the fields; 0: no event has it */
+	uint32_t keys[FIELD_COUNT]; /* interned names of the fields; 0: no event has the field */
 	struct thread *threads;     /* by track */
-	uint8_t *speaks;            /* by shape: 0 not asked, 1 no, 2 it names a collective */
-	struct by_name *names;      /* by name */
+	uint8_t *speaks; /* by schema; 0: not looked up; 1: no; 2: has the field `collective` */
+	struct by_name *names; /* by interned name */
 	uint32_t track_count, schema_count, name_count;
 };
 
@@ -216,7 +218,7 @@ void collectives_free(struct collectives *c)
 	free(c);
 }
 
-/* What an event's attributes say: bits by field, and whether it is there. */
+/* The fields among an event's arguments: their bits, their types, and whether they are present. */
 struct said {
 	uint64_t bits[FIELD_COUNT];
 	uint8_t type[FIELD_COUNT];
@@ -253,7 +255,7 @@ static uint64_t count_ranks(const char *list)
 	uint64_t count = 0;
 	bool inside = false;
 
-	if (strstr(list, "..")) /* shortened by who wrote it */
+	if (strstr(list, "..")) /* the writer of the trace shortened the list */
 		return 0;
 	for (; *list; list++) {
 		count += isdigit((unsigned char)*list) && !inside;
@@ -262,7 +264,7 @@ static uint64_t count_ranks(const char *list)
 	return count;
 }
 
-/* Who sends to whom: the order of a pair is one of its own. */
+/* Appends sender and receiver to the group.  Calls of each such pair have an order of their own. */
 static void take_pair(const struct said *s, struct collective *out)
 {
 	uint64_t from = number_of(s, FIELD_src_rank), to = number_of(s, FIELD_dst_rank);
@@ -274,7 +276,7 @@ static void take_pair(const struct said *s, struct collective *out)
 	len = len < GROUP_TEXT - PAIR_TEXT ? len : GROUP_TEXT - PAIR_TEXT;
 	snprintf(out->group + len, PAIR_TEXT, "%s%u>%u", len ? " " : "", (unsigned)from,
 		 (unsigned)to);
-	/* One sends what the other receives. */
+	/* The send of one rank and the receive of the other are one operation. */
 	out->operation = OPERATION_SEND_RECV;
 	out->is_pair = true;
 }
@@ -302,7 +304,7 @@ static bool schema_has(const struct arg_schema *s, uint32_t key)
 	return false;
 }
 
-/* Whether events of a shape may say which collective they are. */
+/* Returns whether events with this schema have the field `collective`.  The result is cached. */
 static bool schema_speaks(struct collectives *c, uint32_t schema)
 {
 	uint32_t key = c->keys[FIELD_collective];
@@ -316,7 +318,7 @@ static bool schema_speaks(struct collectives *c, uint32_t schema)
 	return c->speaks[schema] == 2;
 }
 
-/* false: its attributes say nothing. */
+/* Fills `out` from the event's arguments.  Returns false if they do not name a collective. */
 static bool understand(const struct collectives *c, const struct event *e, struct collective *out)
 {
 	struct said s;
@@ -331,7 +333,8 @@ static bool understand(const struct collectives *c, const struct event *e, struc
 		return false;
 	out->operation = operation_in(text_of(c, &s, FIELD_collective));
 	out->type = text_of(c, &s, FIELD_element_type);
-	/* "0 [0, 1, 2, 3]"; of a long list its begin, and a number that tells lists apart. */
+	/* The group is written as "0 [0, 1, 2, 3]".  A long list keeps its beginning and a hash of
+	 * the whole, so that different lists stay different. */
 	const char *name = text_of(c, &s, FIELD_group_name);
 	const char *ranks = text_of(c, &s, FIELD_group_ranks);
 	size_t len;
@@ -352,8 +355,8 @@ static bool understand(const struct collectives *c, const struct event *e, struc
 	if (!out->ranks)
 		out->ranks = count_ranks(ranks);
 	take_pair(&s, out);
-	/* Of gathered and scattered data the whole counts, as nccl-tests has it; NCCL says a part.
-	 */
+	/* As in nccl-tests, gathered and scattered data counts as a whole.  NCCL's own field has
+	 * only one rank's part. */
 	uint64_t in = number_of(&s, FIELD_in_elements), most = number_of(&s, FIELD_out_elements);
 	unsigned size = type_bytes(out->type);
 	bool is_part = out->operation == OPERATION_ALL_GATHER ||
@@ -429,7 +432,7 @@ enum status collectives_note(struct collectives *c, const struct event *range, s
 	return ST_OK;
 }
 
-/* What the ranges say that the launch was in, the innermost first. */
+/* Fills `out` from the ranges around the launch, the innermost first. */
 static void ranges_say(const struct collectives *c, const struct launch *launch,
 		       struct collective *out)
 {

@@ -15,7 +15,8 @@
 
 #include "convert/stage/context/context.h"
 
-/* Each row has a name, a word and the factor of the bus bandwidth, a * (n + b) / n. */
+/* Each row has a name, a word and a, b of the factor a * (n + b) / n, which turns algorithm into
+ * bus bandwidth among n ranks. */
 /* clang-format off */
 #define OPERATION_LIST(X)                                                                          \
 	X(OTHER, "other", 1, 0) X(ALL_REDUCE, "all_reduce", 2, -1)                                 \
@@ -34,23 +35,24 @@ enum operation {
 const char *operation_word(enum operation operation);
 /* Returns OPERATION_OTHER for an unknown word. */
 enum operation operation_find(const char *word);
-/* Returns bus bandwidth / algorithm bandwidth among `ranks`; 0: it has none, or `ranks` is unknown.
- */
+/* Returns bus bandwidth / algorithm bandwidth among `ranks`; 0: the operation has no such factor,
+ * or `ranks` is 0 (unknown). */
 double operation_factor(enum operation operation, uint64_t ranks);
-/* Whether one rank sends to one other: then order does not tell which ranks met. */
+/* Returns whether one rank sends to one other.  Then the order of calls does not show which ranks
+ * exchanged data. */
 bool operation_is_point(enum operation operation);
 
 /* PyTorch's backends name host ranges such as "gloo:all_reduce".  Returns the part behind the
- * colon, or NULL if it is no such name. */
+ * colon, or NULL if the range has no such name. */
 const char *backend_operation(const char *range);
 
 enum { GROUP_TEXT = 160 };
-/* Whether the communicator in a `struct collective` is a pair, such as "pp 3>4". */
+/* Returns whether `group` of a `struct collective` names a pair of ranks, such as "pp 3>4". */
 bool group_is_pair(const char *group);
 struct collective {
 	enum operation operation;
-	char group[GROUP_TEXT]; /* the communicator, of a pair with " 3>4"; "": unknown */
-	const char *type;       /* of elements; "": unknown */
+	char group[GROUP_TEXT]; /* the communicator; " 3>4" is appended for a pair; "": unknown */
+	const char *type;       /* element type; "": unknown */
 	uint64_t bytes;         /* UINT64_MAX: unknown */
 	uint64_t ranks;         /* in the communicator; 0: unknown */
 	uint64_t seq;
@@ -62,8 +64,10 @@ struct collectives;
 /* `trace` is borrowed, and its tables are complete. */
 enum status collectives_new(struct collectives **out, struct trace *trace, struct error *err);
 void collectives_free(struct collectives *c); /* accepts NULL */
-/* Call this for each range in order, before the events launched in it. */
+/* Remembers a range that may describe a collective.  Call it for each range in order, before the
+ * events launched in it. */
 enum status collectives_note(struct collectives *c, const struct event *range, struct error *err);
-/* Finds the collective of a kernel that communicates; `launch` is its call, or NULL. */
+/* Finds the collective of a communication kernel.  `launch` is the call that launched it, or NULL.
+ */
 void collectives_find(struct collectives *c, const struct event *kernel,
 		      const struct launch *launch, struct collective *out);

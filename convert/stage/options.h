@@ -22,13 +22,13 @@ struct common_options {
 extern const struct option common_options[]; /* rows for a set over struct common_options */
 
 /*
- * Returns the readers' share of the memory: three eighths; the rest is for tables, stages and
- * output.  `scratch` is borrowed.
+ * Returns the readers' share of the memory limit: three eighths.  The rest is for tables, stages
+ * and output.  `scratch` is borrowed.
  */
 struct budget options_budget(const struct common_options *o, const char *scratch);
-/* Returns the ceiling of one trace's tables, which is as much. */
+/* Returns the memory ceiling in bytes of one trace's tables: three eighths of the limit. */
 size_t options_trace_ceiling(const struct common_options *o);
 
 enum { OPTIONS_MEMORY_LEAST = 16 * 1024 * 1024 };
-/* Refuses options that cannot work before anything is opened. */
+/* Returns ST_USAGE for options that cannot work.  Call it before anything is opened. */
 enum status options_check(const struct common_options *o, struct error *err);

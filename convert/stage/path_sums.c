@@ -11,7 +11,8 @@ struct open_node {
 	uint64_t end_ns;
 	uint32_t node;
 };
-/* Ranges that are open on a thread: their ends descend from the bottom to the top. */
+/* The open ranges of a thread, the outermost first.  Their ends descend from the bottom of the
+ * stack to the top. */
 struct path_thread {
 	struct open_node *items;
 	size_t count, cap;
@@ -20,7 +21,8 @@ struct path_thread {
 static enum status sum_at(struct path_sums *s, uint32_t node, struct path_sum **out,
 			  struct error *err)
 {
-	/* Many paths become as many as there may be, and not half as many more. */
+	/* A large table is allocated once at its final size: growing it by half at a time would
+	 * exceed that. */
 	size_t count = node > PATHS_MAX / 2 && node < PATHS_MAX ? PATHS_MAX : (size_t)node + 1;
 
 	TRY(vec_reserve(&s->items, &s->cap, count, err));
@@ -45,7 +47,8 @@ static void sum_begin(struct path_sum *sum, const struct event *e)
 		sum->first_ns = e->begin_ns;
 }
 
-/* What is open outside loses the time that the range takes, each range until its own end. */
+/* Adds a range to the sums.  Its time is taken from the open ranges around it: from each one until
+ * that one ends. */
 static enum status put_range(struct path_sums *s, struct trace *t, const struct event *e,
 			     struct error *err)
 {

@@ -21,12 +21,11 @@
 struct path_sum {
 	uint64_t gpu_ns, idle_ns, bytes, calls;
 	int64_t host_ns;
-	uint64_t first_ns; /* when it first began; 0: it has no range or work of its own */
+	uint64_t first_ns; /* begin of its first range or work; 0: it has none */
 };
 struct path_sums {
-	const struct context
-		*context;       /* knows the names that mark steps, which are no nodes; or NULL */
-	struct path_sum *items; /* by node; those past `cap` are zeros */
+	const struct context *context; /* for names that mark steps and so are no nodes; or NULL */
+	struct path_sum *items;        /* by node; nodes past `cap` have sums of zero */
 	size_t cap;
 	struct path_thread *threads; /* by track */
 	size_t thread_count;
@@ -39,7 +38,8 @@ enum status path_sums_leaf(struct path_sums *s, struct trace *t, uint32_t path, 
 			   unsigned class, struct path_sum **out, struct error *err);
 void path_sums_release(struct path_sums *s);
 
-/* Whether a range is a node: operators, annotations, Python functions, phases, NVTX. */
+/* Returns whether the event is a range that has a node: an operator, annotation, Python function,
+ * phase or NVTX range. */
 static inline bool path_has_range(const struct event *e)
 {
 	return e->kind == KIND_RANGE && e->end_ns > e->begin_ns &&
@@ -47,28 +47,29 @@ static inline bool path_has_range(const struct event *e)
 		e->subkind == RANGE_PYTHON || e->subkind == RANGE_PHASE ||
 		e->subkind == RANGE_NVTX);
 }
-/* Whether outputs write the path as an argument: viewers' rows show that of ranges, but not of GPU
- * work and memory. */
+/* Returns whether outputs write the path as an argument.  Viewers show the path of a range by its
+ * row, but not that of GPU work and memory. */
 static inline bool path_is_argument(const struct trace *t, const struct event *e)
 {
 	return (event_is_gpu_work(e) || e->kind == KIND_ALLOC) &&
 	       trace_get_path(t, e->path)->parent;
 }
-/* Appends the frame of a node with a name: "aten::mm", "(backward)", "rank 3". */
+/* Appends the text of one node, such as "aten::mm", "(backward)" or "rank 3". */
 void path_frame(const struct trace *t, const struct path_node *node, struct buf *out);
-/* Returns PyTorch's name of a module that the node runs, such as "Linear_3", or NULL. */
+/* Returns PyTorch's name of the module that the node runs, such as "Linear_3", or NULL. */
 const char *path_module(const struct trace *t, const struct path_node *node);
-/* Makes "resnet.py:91" of "models/resnet.py(91): forward"; false: it is a framework's, or has no
- * line. */
+/* Makes "resnet.py:91" from "models/resnet.py(91): forward".  Returns false if the function belongs
+ * to a framework or its line is unknown. */
 enum { PATH_LINE_TEXT = 120 };
 bool path_line(const char *function, char out[PATH_LINE_TEXT]);
-/* Whether the node is a Python function of a framework or without a known line. */
+/* Returns whether the node is a Python function that belongs to a framework or whose line is
+ * unknown. */
 bool path_is_framework(const struct trace *t, const struct path_node *node);
 
 enum path_text {
-	PATH_WITH_PROCESS = 1, /* it is the outermost frame */
-	PATH_FOR_PEOPLE = 2,   /* " > " between frames, and none of the framework's Python */
+	PATH_WITH_PROCESS = 1, /* the process is the outermost frame */
+	PATH_FOR_PEOPLE = 2,   /* " > " between frames; Python frames of frameworks are left out */
 };
-/* Appends the frames from the outermost to the node's own with semicolons between them; separators
- * and line ends in names are replaced. */
+/* Appends the frames from the outermost to the node's own, with semicolons between them. Semicolons
+ * and control characters in names are replaced. */
 void path_put_text(const struct trace *t, uint32_t path, unsigned flags, struct buf *out);

@@ -7,7 +7,8 @@
 
 enum { SHARE_LEAST = 8 << 20, RESIDENT_ALL = 8 << 20 };
 
-/* Who has one input knows which it is; of many the last fault says it, place and all. */
+/* Returns the error of the last of many inputs with its path and position, because the caller
+ * cannot know which input failed. */
 static enum status last_fail(const char *path, const struct error *why, struct error *err)
 {
 	if (why->at == NOWHERE)
@@ -16,12 +17,13 @@ static enum status last_fail(const char *path, const struct error *why, struct e
 		    (unsigned long long)why->at, why->text);
 }
 
-/* Opens those of the inputs that can be opened, at least one; the caller closes *opened of them. */
+/* Opens the inputs that are valid, and fails if there is none.  The caller closes the *opened
+ * sources in `all`. */
 static enum status many_open(struct run_input *all, size_t *opened, struct trace *trace,
 			     struct input *const *inputs, size_t count,
 			     const struct pipeline_request *how, struct error *err)
 {
-	/* A part of the memory for each of many inputs: a spool that fits its budget stays in
+	/* Each input gets an equal part of the memory.  A spool that fits into its part stays in
 	 * memory. */
 	const struct budget *whole = how->budget;
 	struct budget share = *whole;
@@ -29,7 +31,7 @@ static enum status many_open(struct run_input *all, size_t *opened, struct trace
 	share.opening /= count;
 	if (share.opening < SHARE_LEAST)
 		share.opening = whole->opening < SHARE_LEAST ? whole->opening : SHARE_LEAST;
-	share.resident /= 2; /* they do not read ahead, each with threads of its own */
+	share.resident /= 2; /* many inputs do not read ahead in threads of their own */
 	if (share.resident > RESIDENT_ALL / count)
 		share.resident = RESIDENT_ALL / count;
 	struct provenance *p = trace_provenance(trace);
@@ -42,7 +44,8 @@ static enum status many_open(struct run_input *all, size_t *opened, struct trace
 		*one = (struct run_input){ .path = input_path(inputs[i]),
 					   .first_process =
 						   trace_count(trace, TRACE_PROCESSES) + 1 };
-		/* Each input says it for itself; the run knows the epoch if all of them do. */
+		/* Each source sets this for its own input.  The trace has a known epoch if all
+		 * inputs have one. */
 		p->epoch_known = false;
 		if (source_open(&one->source, inputs[i], trace, &share, how->filter, &own) !=
 		    ST_OK) {
@@ -91,8 +94,8 @@ static enum status sources_open(struct source **out, struct trace *trace,
 	return status;
 }
 
-/* Calls to remember for GPU work that comes later: a quarter of the budget, but at least as many as
- * a GPU is ever behind. */
+/* Returns how many calls are remembered for GPU work that comes later: a quarter of the budget, but
+ * at least as many as a GPU is ever behind. */
 static size_t call_window(const struct budget *budget)
 {
 	size_t calls = (size_t)(budget->opening / LAUNCH_BYTES / 4);
@@ -100,7 +103,8 @@ static size_t call_window(const struct budget *budget)
 	return calls > LAUNCH_WINDOW_LEAST ? calls : LAUNCH_WINDOW_LEAST;
 }
 
-/* Each stage owns what is below it, even when it fails. */
+/* Opens the stages in order.  Each stage owns the source below it, even when opening the stage
+ * fails. */
 static enum status stages_open(struct pipeline *p, struct trace *trace,
 			       const struct pipeline_request *how, struct error *err)
 {
@@ -114,7 +118,8 @@ static enum status stages_open(struct pipeline *p, struct trace *trace,
 			.wants_launches = needs & NEED_LINK,
 			.window = call_window(how->budget),
 			.slack_ns = LAUNCH_SLACK_NS,
-			.whole_intervals = how->lod != NULL, /* lod reads all before it gives any */
+			.whole_intervals =
+				how->lod != NULL, /* lod reads all input before it returns any */
 		};
 
 		TRY(context_open(&p->context, p->top, trace, &context, err));

@@ -21,7 +21,7 @@
 struct input;
 struct lod_request;
 
-enum need {                /* what a consumer needs; see struct event and struct batch */
+enum need {                /* what a consumer reads of struct event and struct batch */
 	    NEED_STEP = 1, /* step, phase, owner of host events; intervals and marks */
 	    NEED_LINK = 2, /* the same for GPU work, and launches; implies NEED_STEP */
 };
@@ -30,40 +30,41 @@ struct pipeline_request {
 	const struct filter *filter;    /* borrowed */
 	const struct name_rules *rules; /* borrowed */
 	const struct budget *budget;    /* borrowed */
-	unsigned needs;                 /* of all consumers together */
-	input_fault fault;              /* of one input of many; NULL only with a single one */
-	enum align_mode align;          /* of many inputs */
-	/* Takes a sentence about the clocks of the inputs; may be NULL. */
+	unsigned needs;                 /* bits of enum need: the union over all consumers */
+	input_fault fault; /* called when one of many inputs fails; NULL only with a single input */
+	enum align_mode align; /* how clocks of many inputs are aligned */
+	/* Receives a sentence about the clocks of the inputs; may be NULL. */
 	void (*report)(void *self, const char *line);
 	void *self;                    /* passed to `fault` and `report` */
-	const struct lod_request *lod; /* levels and name_bytes; NULL: all detail */
+	const struct lod_request *lod; /* thresholds; NULL: all events are kept */
 };
 struct pipeline {
-	struct source *top;      /* pull here */
-	struct context *context; /* NULL: not needed; owned by `top` */
-	struct source *lod;      /* NULL: all detail; owned by `top` */
+	struct source *top;      /* the last stage; pull batches from it */
+	struct context *context; /* owned by `top`; NULL: no consumer needs it */
+	struct source *lod;      /* owned by `top`; NULL: all events are kept */
 };
 /*
- * Inputs are borrowed until pipeline_close().  The fault of a single input is returned, here or by
- * the source.  If there are many, each fault goes to `fault` and the other inputs are read; it is
- * returned here only if no input is left.
+ * Opens the inputs and the stages that are needed.  Inputs are borrowed until pipeline_close().  If
+ * a single input is invalid, its error is returned, here or later by the source.  If one of many
+ * is, its error goes to `fault` and the other inputs are read; an error is returned here only if no
+ * input is left.
  */
 enum status pipeline_open(struct pipeline *out, struct trace *trace, struct input *const *inputs,
 			  size_t count, const struct pipeline_request *how, struct error *err);
 void pipeline_close(struct pipeline *p); /* accepts a zeroed one */
 
 struct consumer {
-	/* The batch is borrowed for the call.  The last one has no events, but may have intervals.
-	 */
+	/* Receives a batch, which is borrowed for the call.  The last batch has no events, but may
+	 * have intervals. */
 	enum status (*put)(void *self, const struct batch *batch, struct error *err);
 	void *self;
 };
 typedef void (*pump_progress)(void *self, uint64_t events);
 /*
- * Runs until the source ends; then every consumer gets the batch that came with ST_END, which has
- * no events.  A consumer's fault ends the run at once.  A fault of the source is returned after
- * everything that came before it was delivered: consumers are complete and may be closed normally.
- * *source_failed says which of the two it was.  `progress` may be NULL.
+ * Passes batches to the consumers until the source ends.  The last batch, which came with ST_END,
+ * has no events.  An error of a consumer ends the run at once.  An error of the source is returned
+ * after everything before it was delivered, so consumers are complete and may be closed normally.
+ * *source_failed is set if the error came from the source.  `progress` may be NULL.
  */
 enum status pump(struct source *source, const struct consumer *consumers, size_t count,
 		 pump_progress progress, void *self, bool *source_failed, struct error *err);

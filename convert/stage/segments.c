@@ -90,7 +90,8 @@ static enum status add(struct segment_ranges *r, const struct segment_range *one
 	return ST_OK;
 }
 
-/* What lies on both sides of what goes stays. */
+/* Removes the address range `gone` from the segments.  A segment that extends beyond it keeps its
+ * rest on either side. */
 static enum status take_away(struct segment_ranges *r, const struct segment_range *gone,
 			     struct error *err)
 {

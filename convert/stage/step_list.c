@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { GAP_SHARE = 100 }; /* a gap joins up to this part of the median mark */
+enum { GAP_SHARE = 100 }; /* a gap of up to 1/100 of the median mark joins its step */
 
 static enum status row_add(struct step_list *l, const struct step_row *row, struct error *err)
 {
@@ -53,9 +53,8 @@ enum status steps_resolve(struct step_list *l, struct error *err)
 		row->joins = next_ns < row->mark_end_ns || next_ns - row->mark_end_ns <= gap_max_ns;
 		row->end_ns = row->joins ? next_ns : row->mark_end_ns;
 	}
-	/* A settling step counts only if there is no better one, a partial one only if there is no
-	 * other.
-	 */
+	/* Settling steps count only if there are no others, steps with a cut mark only if there is
+	 * no whole one. */
 	bool settled = false, whole = false;
 
 	for (size_t i = 0; i < l->count; i++) {
@@ -103,7 +102,7 @@ struct long_step {
 	size_t row;
 };
 
-/* The longest of the counted steps, and the last of all. */
+/* Keeps the longest of the counted steps, and the last of all. */
 static enum status keep_extra(struct step_list *l, struct error *err)
 {
 	struct long_step *steps = calloc(l->count, sizeof(*steps));
