@@ -12,18 +12,19 @@ enum { HOSTS_LISTED = 8, LINE_BYTES = 512, HOSTS_MOST = 4096 };
 
 struct host {
 	uint32_t name;
-	const char *path;  /* of the input that speaks for it */
-	uint64_t error_ns; /* of its anchors; UINT64_MAX: there are none */
+	const char *path;  /* of the host's input that is read */
+	uint64_t error_ns; /* error of its anchors; UINT64_MAX: no anchors */
 	struct ended *ended;
 	size_t count;
-	struct aligned fit; /* to the clock of the first host */
+	struct aligned fit; /* maps its clock to that of the first host */
 	bool is_fit, is_applied;
 };
 struct align {
 	const struct align_request *how;
 	struct host *hosts;
 	size_t count;
-	uint32_t *host_of; /* by input: place + 1; 0: none, or several, or of an unknown epoch */
+	uint32_t *
+		host_of; /* by input: index into `hosts` + 1; 0: no single host, or unknown epoch */
 };
 
 bool align_mode_find(const char *word, enum align_mode *out)
@@ -46,7 +47,8 @@ static void report(const struct align *a, const char *line)
 
 /* ---- hosts ------------------------------------------------------------------------------ */
 
-/* Of an input: the host of all its processes; 0: it has none, or several. */
+/* Returns the name of the host on which all processes of an input ran; 0: it is unknown, or there
+ * are several. */
 static uint32_t host_name(const struct align *a, const struct run_input *in)
 {
 	uint32_t name = 0;
@@ -61,7 +63,7 @@ static uint32_t host_name(const struct align *a, const struct run_input *in)
 	return name;
 }
 
-/* Finds the hosts of the inputs, and what their anchors leave open. */
+/* Finds the hosts of the inputs and the error of their anchors. */
 static void hosts_take(struct align *a)
 {
 	char line[LINE_BYTES];
@@ -108,7 +110,8 @@ static const char *host_text(const struct align *a, const struct host *h)
 
 /* ---- fits ------------------------------------------------------------------------------- */
 
-/* To the first host's clock, through one that has found it. */
+/* Fits the clock of `h` to that of the first host, by way of a host whose clock is already fitted.
+ */
 static enum status fit_through(struct host *h, const struct host *fitted, struct error *err)
 {
 	struct ended *moved = calloc(fitted->count + 1, sizeof(*moved));
@@ -129,7 +132,7 @@ static enum status fit_through(struct host *h, const struct host *fitted, struct
 	return ST_OK;
 }
 
-/* How far the refinement moves anything between its first pair and its last. */
+/* Returns by how much the refinement shifts times at most, from its first pair to its last. */
 static uint64_t moves_ns(const struct host *h)
 {
 	double end = (double)h->fit.fit.offset_ns + h->fit.fit.drift * (double)h->fit.span_ns;
@@ -139,7 +142,7 @@ static uint64_t moves_ns(const struct host *h)
 	return first > last ? first : last;
 }
 
-/* What the anchors of both hosts leave open. */
+/* Returns the error of the first host's anchors plus that of this host's; 0: unknown. */
 static uint64_t error_of(const struct align *a, const struct host *h)
 {
 	const struct host *first = &a->hosts[0];

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 struct pair {
-	uint64_t at_ns;   /* on the clock that is wrong */
-	int64_t ahead_ns; /* of the other one */
+	uint64_t at_ns;   /* time on the clock to be corrected */
+	int64_t ahead_ns; /* how far the other clock is ahead */
 };
 
 static int compare_i64(const void *pa, const void *pb)
@@ -24,7 +24,8 @@ static int64_t median_of(int64_t *values, size_t count)
 	return values[(count - 1) / 2] + (values[count / 2] - values[(count - 1) / 2]) / 2;
 }
 
-/* Pairs half of all apart: as robust as a median, and in one pass. */
+/* Returns the median slope between pairs that lie half of all pairs apart.  That is as robust as
+ * the median of all slopes, but takes one pass. */
 static double drift_of(const struct pair *pairs, size_t count, double *slopes)
 {
 	size_t used = 0;
@@ -52,7 +53,7 @@ static void fit_pairs(struct pair *pairs, size_t count, int64_t *values, double 
 	fit->origin_ns = pairs[0].at_ns;
 	if (count >= ALIGN_DRIFT_PAIRS && out->span_ns >= ALIGN_DRIFT_NS)
 		fit->drift = drift_of(pairs, count, slopes);
-	if (!(fit->drift > -1e-3 && fit->drift < 1e-3)) /* that is no clock */
+	if (!(fit->drift > -1e-3 && fit->drift < 1e-3)) /* no clock drifts that much */
 		fit->drift = 0;
 	for (size_t i = 0; i < count; i++)
 		values[i] = pairs[i].ahead_ns -

@@ -17,14 +17,14 @@ struct reader {
 	struct trace *trace;
 	struct collectives *collectives;
 	const struct name_rules *rules;
-	uint8_t *communicates; /* by name: 1 no, 2 yes */
+	uint8_t *communicates; /* by name; 0: not looked up; 1: no; 2: yes */
 	uint32_t name_count;
 	struct candidate {
-		struct ended ended; /* key: of communicator, operation, and Seq or step */
+		struct ended ended; /* key: hash of group, operation, and sequence number or step */
 		bool by_seq;
 	} * candidates;
 	size_t count, cap;
-	uint64_t mask; /* keys with one of these bits are left out: the same ones on each host */
+	uint64_t mask; /* keys with one of these bits are dropped, the same ones on each host */
 };
 
 static bool communicates(struct reader *r, uint32_t name)
@@ -52,7 +52,8 @@ static enum status put_kernel(struct reader *r, const struct event *e, const str
 	one.by_seq = c.has_seq;
 	one.ended.key = hash_word(key, c.has_seq ? c.seq : UINT64_MAX - (e->step & ~STEP_GAP));
 	while (r->count == ENDED_MOST && r->mask != UINT64_MAX) {
-		/* Half of them go, by key, so that all hosts leave out the same. */
+		/* Drop half of the candidates by their keys, so that all hosts drop the same ones.
+		 */
 		size_t kept = 0;
 
 		r->mask = r->mask << 1 | 1;
@@ -84,8 +85,9 @@ static enum status reader_put(void *self, const struct batch *batch, struct erro
 }
 
 /*
- * By count each of a step is identified by its place, so hosts with other counts share no key.  A
- * Seq that came twice says nothing.
+ * Makes the final list.  Without a sequence number, a collective is identified by its place among
+ * the equal ones of its step.  The key includes their number, so hosts with different numbers share
+ * no key.  A sequence number that came twice identifies nothing and is dropped.
  */
 static enum status conclude(struct reader *r, struct ended **out, size_t *count, struct error *err)
 {
@@ -129,7 +131,7 @@ static enum status read_all(struct reader *r, struct input *in, const struct bud
 	collectives_free(r->collectives);
 	free(r->communicates);
 	pipeline_close(&p);
-	return source_failed ? ST_OK : status; /* whoever reads the input in earnest reports it */
+	return source_failed ? ST_OK : status; /* the later full pass reports it */
 }
 
 enum status align_read(const char *path, const struct name_rules *rules,

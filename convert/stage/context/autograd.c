@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * autograd.c - which forward operator a backward operator belongs to.
+ * autograd.c - finds the forward operator that a backward operator belongs to.
  *
  * Autograd numbers its nodes per thread.  A forward operator has the number of the next node of its
- * thread, so several may share one; the last of them made the node.  A backward operator has the
- * number of its node and that of the forward thread.  Its path continues below the forward
- * operator, behind the mark PATH_BACKWARD.  Forward operators inside a backward one are
+ * thread, so several operators may share one number; the last of them made the node.  A backward
+ * operator has the number of its node and that of the forward thread.  Its path continues below the
+ * forward operator, after the mark PATH_BACKWARD.  Forward operators inside a backward one are
  * recomputation of activation checkpointing, unless the backward itself is recorded to be
  * differentiated.
  */
@@ -19,7 +19,7 @@
 
 enum {
 	FORWARDS_FIRST = 1 << 8,
-	FORWARDS_MAX = 1 << 15, /* of a thread; of an older operator the backward is not found */
+	FORWARDS_MAX = 1 << 15, /* per thread; the backward of older operators is not found */
 };
 
 static const struct forward_op *forward_find(const struct host_thread *t, uint64_t number)
@@ -51,8 +51,8 @@ static enum status forward_put(struct forward_ops *f, struct forward_op op, stru
 }
 
 /*
- * The track that autograd calls `id`.  It is learnt from the first number that only one thread has
- * given; 0 while several have.
+ * Returns the track of the thread that autograd numbers `id`, or 0.  The relation is learnt from
+ * the first sequence number that occurs on only one thread; until then the result is 0.
  */
 static uint32_t forward_thread(struct host *h, uint32_t process, uint64_t id, uint64_t number)
 {
@@ -80,7 +80,7 @@ static void enter_backward(struct host *h, struct host_thread *t, struct event *
 	const struct attr *id = trace_find_attr(h->trace, e->schema, "fwd_thread");
 	const struct forward_op *forward;
 
-	/* The engine's event and the node's in it have the same number. */
+	/* The engine's event and the node's event inside it have the same number. */
 	if (t->backward_until_ns > e->begin_ns && t->backward_number == e->number)
 		return;
 	t->backward_number = e->number;
@@ -96,7 +96,8 @@ static bool name_is_module(const struct host *h, uint32_t name)
 	return !strncmp(trace_text(h->trace, name, NULL), "nn.Module: ", 11);
 }
 
-/* Whether a module is open inside of what the innermost mark of a path stands for. */
+/* Returns whether a module is open inside the innermost mark (PATH_BACKWARD, PATH_RECOMPUTE) of a
+ * path. */
 static bool has_module(const struct host *h, uint32_t path)
 {
 	const struct path_node *node = trace_get_path(h->trace, path);
@@ -108,8 +109,9 @@ static bool has_module(const struct host *h, uint32_t path)
 	return false;
 }
 
-/* Whether the innermost operator of a path is a node of autograd, or the engine's event around it;
- * `in_checkpoint`: or the node by which checkpointing gets a backward of its own is in the path. */
+/* Returns whether the innermost operator of a path is a node of autograd, or the engine's event
+ * around it.  If `in_checkpoint`, returns whether the path contains the node by which checkpointing
+ * runs a backward of its own. */
 static bool is_in_node(const struct host *h, uint32_t path, bool in_checkpoint)
 {
 	const struct path_node *node;
@@ -128,11 +130,11 @@ static bool is_in_node(const struct host *h, uint32_t path, bool in_checkpoint)
 }
 
 /*
- * Whether an operator inside a backward one is recomputation.  An operator has a sequence number if
- * it is recorded to be differentiated.  That holds for recomputation, and for all of a backward
- * that is itself differentiated, in which only operators that create tensors have none. Derivatives
- * never call the operators of a layer's forward, so these are recomputation.  If Python frames are
- * known, those of checkpointing decide.
+ * Finds out whether an operator inside a backward one is recomputation.  An operator has a sequence
+ * number if it is recorded to be differentiated.  That holds for recomputation, and for all of a
+ * backward that is itself differentiated, in which only operators that create tensors have none.
+ * Derivatives never call the operators of a layer's forward, so these are recomputation.  If Python
+ * frames are known, those of checkpointing decide.
  */
 static void enter_inner(struct host *h, const struct host_process *p, struct host_thread *t,
 			struct event *e)
@@ -160,7 +162,7 @@ static void enter_inner(struct host *h, const struct host_process *p, struct hos
 		t->plain_ns = e->begin_ns;
 }
 
-/* A Python function inside of a backward operator. */
+/* Handles a Python function inside a backward operator. */
 static void enter_function(struct host *h, struct event *e)
 {
 	const char *name = trace_text(h->trace, e->name, NULL),

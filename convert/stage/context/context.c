@@ -7,10 +7,10 @@
 #include <string.h>
 
 enum {
-	INTERVALS_MAX = 65536, /* in a list that keeps all; only a filter gathers so many */
-	INTERVALS_MERGED_MAX = 1 << 20, /* in a list that merges the short ones */
+	INTERVALS_MAX = 65536, /* in a list without shortest_ns; only a filter collects so many */
+	INTERVALS_MERGED_MAX = 1 << 20, /* in a list that merges short intervals */
 	MANY_PROCESSES = 64,
-	SPLIT_EVENTS = 4, /* of each of many processes, between two parts of a long interval */
+	SPLIT_EVENTS = 4, /* events per process between two parts of a long interval */
 };
 
 static bool interval_continues(const struct phase_interval *a, const struct phase_interval *b,
@@ -44,7 +44,8 @@ enum status interval_list_add(struct interval_list *l, const struct phase_interv
 
 /* ---- the source ---- */
 
-/* A first mark may still come later, so processes with marks stay open. */
+/* Chooses the step thread of undecided processes without marks.  Processes with marks stay
+ * undecided, because their first mark may still come. */
 static void decide_all(struct host *h)
 {
 	for (uint32_t i = 1; h->undecided && i <= h->thread_count; i++) {
@@ -69,7 +70,8 @@ static void decide_all(struct host *h)
 	}
 }
 
-/* A fault below is reported after all events that came before it have been given. */
+/* Pulls events into the queue.  An error of the source below is stored, and reported after all
+ * events that came before it. */
 static enum status context_pull(struct context *c, struct error *err)
 {
 	size_t before = queue_count(&c->queue);
@@ -92,7 +94,7 @@ static enum status context_pull(struct context *c, struct error *err)
 	return phase_run(c, err);
 }
 
-/* Makes at least one more event final, unless all are. */
+/* Makes at least one more event final, unless all events are. */
 static enum status context_extend(struct context *c, struct error *err)
 {
 	size_t before = c->final;
@@ -114,7 +116,8 @@ static enum status context_extend(struct context *c, struct error *err)
 	}
 }
 
-/* Of very many processes a batch holds an event each: their intervals are split less often. */
+/* Splits long intervals at `limit_ns`.  With many processes a batch has about one event of each, so
+ * their intervals are split less often. */
 static enum status context_split(struct context *c, uint64_t limit_ns, struct error *err)
 {
 	uint64_t events = c->queue.taken + c->final;
@@ -126,7 +129,8 @@ static enum status context_split(struct context *c, uint64_t limit_ns, struct er
 	return phase_split(c, limit_ns, err);
 }
 
-/* Moves the intervals that are final and end by `limit_ns` to `out`, in order for each process. */
+/* Moves the intervals that are final and end by `limit_ns` to `out`; those of each process stay in
+ * order. */
 static enum status context_give(struct context *c, uint64_t limit_ns, struct batch *out,
 				struct error *err)
 {
@@ -158,7 +162,7 @@ static enum status context_give(struct context *c, uint64_t limit_ns, struct bat
 	return ST_OK;
 }
 
-/* Forgets what the last batch had. */
+/* Drops the events, intervals and marks of the last batch. */
 static void context_drop(struct context *c)
 {
 	c->stamped -= c->queue.lent;
@@ -182,13 +186,13 @@ static enum status context_next(struct source *source, struct batch *out, struct
 	context_drop(c);
 	while (!(ready = c->launch.tables ? launch_ready(c) : c->final) && !c->is_exhausted) {
 		TRY(context_extend(c, err));
-		if (c->launch.tables) /* a gap that was pending then may have been resolved */
+		if (c->launch.tables) /* a pending gap may have been resolved since */
 			TRY(context_split(c, c->limit_ns, err));
 	}
 	if (!ready) {
 		fault = c->fault;
 		TRY(context_give(c, UINT64_MAX, out, err));
-		c->fault = ST_END; /* a fault is reported once */
+		c->fault = ST_END; /* an error is reported once */
 		if (fault != ST_END && err)
 			*err = c->error;
 		return fault;
@@ -283,7 +287,7 @@ uint32_t context_step_thread(const struct context *c, uint32_t process)
 	return process <= c->host.process_count ? c->host.processes[process].step_thread : 0;
 }
 
-/* The answers about names are cached in the host, so the queries below write to it. */
+/* Results about names are cached in the host, so the queries below write to it. */
 static struct host *host_of(const struct context *c)
 {
 	return (struct host *)&c->host;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPEN_MAX = 1 << 20 }; /* ranges open at once on one thread */
+enum { OPEN_MAX = 1 << 20 }; /* most ranges that may be open at once on one thread */
 
 /* ---- ranges that are open ---- */
 
@@ -21,7 +21,8 @@ static enum status open_reserve(struct open_range **items, size_t *cap, size_t c
 	return vec_reserve(items, cap, count, err);
 }
 
-/* A range that ends before the new one can never be the innermost again. */
+/* Pushes a range.  Older ranges that end before it can never be the innermost again, so they are
+ * removed. */
 static enum status open_push(struct open_stack *s, struct open_range range, struct error *err)
 {
 	while (s->count && s->items[s->count - 1].end_ns <= range.end_ns)
@@ -31,7 +32,7 @@ static enum status open_push(struct open_stack *s, struct open_range range, stru
 	return ST_OK;
 }
 
-/* e->path is the node that the range is entered below. */
+/* Enters a range below the node e->path. */
 static enum status path_push(struct host *h, struct host_thread *t, const struct event *e,
 			     struct error *err)
 {
@@ -46,8 +47,8 @@ static enum status path_push(struct host *h, struct host_thread *t, const struct
 	return autograd_entered(h, t, e, node.value, err);
 }
 
-/* Where ranges do not nest, the innermost one may lie below a range that has ended; what happens
- * belongs to the innermost that is open. */
+/* If ranges do not nest, the path of the innermost range may contain a range that has ended.  Then
+ * the path is rebuilt from the innermost open range. */
 uint32_t host_path(struct host *h, struct host_thread *t, uint64_t at_ns)
 {
 	const struct open_range *last = open_last(&t->paths, at_ns);
@@ -64,7 +65,7 @@ uint32_t host_path(struct host *h, struct host_thread *t, uint64_t at_ns)
 			  RANGE_PYTHON);
 }
 
-/* A range that ends before an open one can never be the outermost. */
+/* Appends a range, unless it ends before an open one: then it can never be the outermost. */
 static enum status open_append(struct open_queue *q, struct open_range range, struct error *err)
 {
 	if (q->head < q->end && q->items[q->end - 1].end_ns >= range.end_ns)
@@ -113,7 +114,7 @@ bool host_name_only_marks(struct host *h, uint32_t name)
 	return host_name_is_step(h, name, NULL) && !host_name_info(h, name)->grammar;
 }
 
-/* `is_pushed`: through tacho.h. */
+/* Returns the phase of a range's name.  `is_pushed`: the range was pushed through tacho.h. */
 static uint8_t name_phase(struct host *h, uint32_t name, bool is_pushed)
 {
 	struct name_info *n = host_name_info(h, name);
@@ -131,7 +132,7 @@ static uint8_t name_phase(struct host *h, uint32_t name, bool is_pushed)
 
 bool host_has_forward(struct host *h, uint32_t schema)
 {
-	bool is_late = schema > h->schema_count; /* it has no place here */
+	bool is_late = schema > h->schema_count; /* not cached */
 
 	if (schema && (is_late || !h->has_forward[schema])) {
 		const struct attr *a = trace_find_attr(h->trace, schema, "fwd_thread");
@@ -155,8 +156,8 @@ bool host_is_autograd(struct host *h, uint32_t name, uint32_t schema)
 	return n->is_autograd || host_has_forward(h, schema);
 }
 
-/* The phase of an unmapped annotation.  The last id is shared by the names that came too late to
- * get one of their own. */
+/* Returns the phase id of an unmapped annotation.  Names that come after all ids are used share the
+ * last id. */
 static uint8_t annotation_phase(struct host *h, uint32_t name)
 {
 	struct name_info *n = host_name_info(h, name);
@@ -177,7 +178,7 @@ struct thread_key {
 	uint32_t process, track;
 };
 
-/* An allocator track belongs to the thread with its id. */
+/* Finds the thread of each allocator track: the thread with the same id. */
 static enum status find_allocator_threads(struct host *h, struct error *err)
 {
 	struct thread_key *keys;
@@ -206,8 +207,9 @@ static enum status find_allocator_threads(struct host *h, struct error *err)
 	return ST_OK;
 }
 
-/* tacho_step() goes before ranges that look like steps.  If several threads mark steps, the first
- * one to do so is the step thread. */
+/* Collects facts about tracks from an event descriptor.  Marks by tacho_step() take precedence over
+ * ranges that look like steps.  If several threads mark steps, the first one to do so is the step
+ * thread. */
 static void take_desc(struct host *h, const struct event_desc *desc)
 {
 	struct host_thread *t = host_thread(h, desc->track);
@@ -238,8 +240,9 @@ static void take_desc(struct host *h, const struct event_desc *desc)
 	}
 }
 
-/* Whether a thread of a process without marks waits for the GPU, and whether one that runs autograd
- * runs the loop, too: then the engine was called there and has no thread of its own. */
+/* For processes without marks, finds threads that wait for the GPU, and threads that run both
+ * autograd and the training loop: there the engine was called directly and has no thread of its
+ * own. */
 static void find_habits(struct host *h, const struct event_desc *desc)
 {
 	struct host_thread *t = host_thread(h, desc->track);
@@ -262,8 +265,8 @@ static void find_habits(struct host *h, const struct event_desc *desc)
 		       phase == PHASE_VALIDATION || phase == PHASE_CHECKPOINT;
 }
 
-/* How well a thread would do as step thread: of two the one with the larger number; of equals, the
- * one with more launches. */
+/* Returns how well a thread suits as step thread: a greater number is better; between equal ones
+ * the number of launches decides. */
 static unsigned thread_fitness(const struct host *h, uint32_t track)
 {
 	const struct host_thread *t = &h->threads[track];
@@ -273,7 +276,7 @@ static unsigned thread_fitness(const struct host *h, uint32_t track)
 	return trace_launches(h->trace, track) ? 3 : t->waits ? 2 : 1;
 }
 
-/* Below 0: `a` is less fit than `b`, which may be no thread. */
+/* Returns less than 0 if `a` suits worse than `b`; `b` may be 0, no thread. */
 static int thread_compare(const struct host *h, uint32_t a, uint32_t b)
 {
 	unsigned x = thread_fitness(h, a), y = b ? thread_fitness(h, b) : 0;
@@ -284,7 +287,8 @@ static int thread_compare(const struct host *h, uint32_t a, uint32_t b)
 	return own < other ? -1 : own > other;
 }
 
-/* Without marks the step thread is one that launches most; between equals events decide. */
+/* Without marks the step thread is the one that launches most.  If several launch equally often,
+ * they become candidates, and events decide. */
 static void find_busiest_threads(struct host *h)
 {
 	for (uint32_t i = 1; i <= trace_count(h->trace, TRACE_DESCS); i++)
@@ -330,7 +334,7 @@ enum status host_init(struct host *h, struct trace *trace, const struct name_rul
 	h->has_scope = calloc(h->schema_count + 1, 1);
 	if (!h->threads || !h->processes || !h->names || !h->has_forward || !h->has_scope)
 		return fail_memory(err);
-	h->threads[0].type = TRACK_STREAM; /* so that nothing of row 0 is on a host thread */
+	h->threads[0].type = TRACK_STREAM; /* so that events of row 0 are on no host thread */
 	for (uint32_t i = 1; i <= h->thread_count; i++) {
 		const struct track *k = trace_get_track(trace, i);
 		struct host_thread *t = &h->threads[i];
@@ -349,7 +353,7 @@ enum status host_init(struct host *h, struct trace *trace, const struct name_rul
 	find_busiest_threads(h);
 	for (uint32_t i = 0; i <= h->process_count; i++) {
 		h->processes[i].now.until_ns = UINT64_MAX;
-		h->processes[i].work_ns = UINT64_MAX; /* never; 0 is a time */
+		h->processes[i].work_ns = UINT64_MAX; /* never; 0 is a valid time */
 		h->undecided += i && h->processes[i].is_undecided;
 	}
 	return find_allocator_threads(h, err);
@@ -393,9 +397,9 @@ bool host_is_mark(struct host *h, const struct event *e)
 	       host_name_info(h, e->name)->grammar == p->grammar;
 }
 
-/* Of candidates that launch equally often the first to begin is the step thread; if none launches,
- * the one on which calls and ranges are open longest is, and then the one with most events.  Python
- * functions do not count: threads that wait have them, too. */
+/* Of candidates that launch equally often, the first to begin is the step thread.  If none
+ * launches, it is the one on which calls and ranges are open longest, then the one with most
+ * events.  Python functions do not count, because waiting threads have them, too. */
 void host_decide(struct host *h, const struct event *e)
 {
 	struct host_thread *t = host_thread(h, e->track);
@@ -459,7 +463,7 @@ struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t
 	} else if (p->active_until_ns > t) {
 		state = (struct host_state){ PHASE_BACKWARD, true, p->active_until_ns };
 	} else if (p->active_until_ns > p->busy_until_ns) {
-		state.phase = PHASE_GAP; /* autograd ran in this gap: will it run again? */
+		state.phase = PHASE_GAP; /* autograd ran in this gap and may run again */
 	}
 	if (p->mark_end_ns > t && p->mark_end_ns < state.until_ns)
 		state.until_ns = p->mark_end_ns;
@@ -478,7 +482,7 @@ static enum status enter_annotation(struct host *h, struct host_process *p, stru
 	if (!is_pushed && host_name_only_marks(h, e->name))
 		return ST_OK;
 	TRY(path_push(h, t, e, err));
-	/* Ranges in an NVTX domain are a library's, not the user's words for what the host does. */
+	/* Ranges in an NVTX domain come from a library, so they give no phase. */
 	if (e->subkind == RANGE_NVTX && trace_find_attr(h->trace, e->schema, "domain"))
 		return ST_OK;
 	p->is_stale |= is_on_step_thread;
@@ -496,8 +500,9 @@ static enum status enter_annotation(struct host *h, struct host_process *p, stru
 	return open_push(&t->mapped, range, err);
 }
 
-/* What gets input, as far as is known: a function that puts kernels on a GPU does more than that.
- * What saves the model only copies. */
+/* Enters a Python function that loads input, validates or saves the model.  A function that
+ * launches kernels does more than load input or validate; one that saves the model may launch
+ * copies. */
 static void enter_python(struct host *h, struct host_process *p, const struct event *e)
 {
 	struct name_info *n = host_name_info(h, e->name);
@@ -539,8 +544,9 @@ void host_enter_call(struct host *h, struct host_process *p, const struct host_t
 	p->data_until_ns = 0;
 }
 
-/* Autograd numbers operators from 0 unless gradients are off; then layers are those of validation.
- * Of operators that no number tells apart, such as aten::zeros, those before decide. */
+/* Detects whether gradients are off from an outermost operator: autograd numbers operators from 0,
+ * but without gradients layers have no number and belong to validation.  Operators that are
+ * numbered in neither case, such as aten::zeros, leave the state as it is. */
 static void enter_outermost(struct host *h, struct host_process *p, const struct event *e)
 {
 	const struct attr *first =
@@ -562,7 +568,7 @@ enum status host_enter(struct host *h, struct host_process *p, struct host_threa
 			enter_outermost(h, p, e);
 		host_work(p, t, e);
 		if (e->track == p->step_thread && host_is_autograd(h, e->name, e->schema)) {
-			/* A function that trains does more than that. */
+			/* A function that runs autograd does more than validate or load input. */
 			p->validates_until_ns = p->data_until_ns = 0;
 			p->work_ns = e->begin_ns;
 			p->is_stale = true;

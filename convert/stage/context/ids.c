@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ids.c - how far the correlation ids of a process reach, in bounded memory.
+ * ids.c - measures the range of the correlation ids of a process, in bounded memory.
  *
- * Ids that are equal but for their lowest bits make a run, of which the lowest and the highest are
- * kept.  When there are too many runs, one bit more is left out.  So the runs that are left depend
- * on the ids alone, not on their order.
+ * Ids that differ only in their lowest `shift` bits form a run, of which the lowest and the highest
+ * id are kept.  If there are too many runs, `shift` grows by one.  So the final runs depend only on
+ * the ids, not on their order.
  */
 #include "convert/stage/context/internal.h"
 
@@ -16,11 +16,11 @@
 
 enum {
 	RUNS_MAX = 512,
-	STRAYS_LEAST = 4,    /* so many gaps are left out of the range at least, ... */
-	IDS_PER_STRAY = 256, /* ... and one more for so many ids */
+	STRAYS_LEAST = 4,    /* the range excludes at least this many of the largest gaps, ... */
+	IDS_PER_STRAY = 256, /* ... and one more for this many ids */
 };
 
-/* The first run that is not below the block. */
+/* Returns the first run that is not below the block (an id without its lowest bits). */
 static size_t run_find(const struct id_set *s, uint64_t block)
 {
 	size_t at;
@@ -29,7 +29,7 @@ static size_t run_find(const struct id_set *s, uint64_t block)
 	return at;
 }
 
-/* Leaves one bit more out. */
+/* Ignores one more bit and joins the runs that have become equal. */
 static void runs_join(struct id_set *s)
 {
 	size_t kept = 0;

@@ -20,27 +20,28 @@ enum { QUEUE_EVENTS = 65536 };
 /* ---- queue.c ---- */
 
 /*
- * Holds copies of events with their argument words, so that their batch can be released.  An
- * event's place counts from the oldest one that is held.  Pointers are valid until the next put or
+ * Holds copies of events with their argument words, so that their batch can be released.  The place
+ * of an event counts from the oldest event in the queue.  Pointers are valid until the next put or
  * drop.
  */
 struct event_queue {
 	struct event *events;
 	uint32_t *tags;                 /* one per event, for phase.c */
-	size_t head, end, cap, tag_cap; /* held are events[head .. end) */
-	uint64_t *words; /* until it is lent, event.args is 1 + an index into this, as a pointer */
+	size_t head, end, cap, tag_cap; /* the queue is events[head .. end) */
+	uint64_t *words;                /* argument words; see queue_lend() */
 	size_t word_end, word_cap;
-	size_t lent;    /* the oldest so many events have real pointers in args */
-	uint64_t taken; /* events that have left: numbers of events count from the first ever */
-	uint16_t *schema_words; /* by schema: its number of argument words */
+	size_t lent;    /* number of oldest events that queue_lend() prepared */
+	uint64_t taken; /* events that have left; an event's number is this plus its place */
+	uint16_t *schema_words; /* number of argument words, by schema */
 	uint32_t schema_count;
 };
 void queue_release(struct event_queue *q);
-/* Copies the first events of `b`, no more than fit the processor's cache, and takes them off `b`.
+/* Moves the first events of `b` into the queue, at most as many as fit into the processor's cache.
  */
 enum status queue_put(struct event_queue *q, const struct trace *trace, struct batch *b,
 		      struct error *err);
-/* Makes the oldest `count` events fit to be read by others; they stay until queue_drop(). */
+/* Makes `args` of the oldest `count` events valid pointers: in the queue it is an index + 1 into
+ * `words`.  The events stay until queue_drop(). */
 struct event *queue_lend(struct event_queue *q, size_t count);
 /* Drops the events that were lent. */
 void queue_drop(struct event_queue *q);
@@ -62,11 +63,11 @@ struct id_set { /* zeroed: empty */
 		uint64_t low, high;
 	} * runs; /* ascending */
 	size_t count, cap, near;
-	unsigned shift; /* a run's ids differ in so many bits at most */
+	unsigned shift; /* ids of a run differ only in their lowest `shift` bits */
 };
 enum status id_set_add(struct id_set *s, uint64_t id, struct error *err);
-/* How many ids the set reaches over, without the largest gaps: a few stray ids count for nothing.
- * `ids`: how many were added. */
+/* Returns the size of the range of ids without its largest gaps, so that a few stray ids do not
+ * count.  `ids`: number of ids that were added. */
 uint64_t id_set_range(const struct id_set *s, uint64_t ids);
 
 /* ---- launch.c ---- */
@@ -74,11 +75,11 @@ uint64_t id_set_range(const struct id_set *s, uint64_t ids);
 struct call_table;
 struct launch_stage {
 	struct call_table *tables; /* by process; NULL: launches are not wanted */
-	uint8_t *starts;           /* by name: 0 not asked yet, 1 no, 2 launches */
+	uint8_t *starts;           /* by name; 0: not looked up; 1: no; 2: launches work */
 	uint32_t name_count;
 	uint64_t slack_ns;
-	size_t entered;              /* events of the queue whose calls are in the tables */
-	const struct launch **found; /* by event of the batch */
+	size_t entered; /* number of queued events whose calls were entered in the tables */
+	const struct launch **found; /* launch or NULL, by event of the batch */
 	struct launch *copies;       /* what `found` points to */
 	size_t found_cap, copies_cap;
 };
@@ -89,42 +90,46 @@ struct context {
 	struct source source;
 	struct source *below;
 	struct host host;
-	struct batch in; /* what is left of the last batch from below */
+	struct batch in; /* the rest of the last batch from below */
 	struct event_queue queue;
-	size_t stamped; /* events of the queue that have step, phase and path */
-	size_t final;   /* of these, the oldest ones without a pending phase among them */
-	bool has_ended, is_exhausted; /* the source below has; and all its events are final */
+	size_t stamped; /* number of queued events that have step, phase and path */
+	size_t final;   /* number of these, from the oldest on, without a pending phase */
+	bool has_ended, is_exhausted; /* the source below has ended; all its events are final */
 	enum status fault;
 	struct error error;
 
 	struct launch_stage launch;
 
-	struct interval_list closed; /* over; phase from PHASE_PENDING on: not decided yet */
+	struct interval_list
+		closed; /* ended intervals; a phase >= PHASE_PENDING is not decided yet */
 	struct interval_list out;
 	struct step_mark *marks;
 	size_t mark_count, mark_cap, marks_out;
 	uint32_t pass;
 	bool whole_intervals;
-	uint64_t limit_ns; /* intervals of the last batch end there at most */
-	uint64_t split_at; /* long intervals are split when so many events have been given */
+	uint64_t limit_ns; /* latest end of intervals of the last batch */
+	uint64_t split_at; /* number of returned events at which long intervals are split */
 };
 
 /* phase.c */
 
-/* Sets the context of all events of the queue that can have it. */
+/* Sets the context of all events in the queue whose group is complete. */
 enum status phase_run(struct context *c, struct error *err);
-/* No more events come: closes what is open. */
+/* Closes the open intervals after the last event. */
 enum status phase_finish(struct context *c, struct error *err);
-/* The queue is full: ends the host gap that its oldest event waits for. */
+/* Decides the phase that the oldest event waits for, because the queue is full. */
 enum status phase_give_up(struct context *c, struct error *err);
-/* Closes the intervals that are open at `limit_ns`, which go on behind it. */
+/* Splits the intervals that are open at `limit_ns`: they are closed there and continue in a new
+ * interval. */
 enum status phase_split(struct context *c, uint64_t limit_ns, struct error *err);
 
 /* launch.c */
 
 enum status launch_init(struct context *c, const struct context_request *how, struct error *err);
 void launch_release(struct context *c);
-/* How many of the final events have all calls that may have launched them behind them. */
+/* Returns how many of the oldest final events have a known launch or none: all calls that may have
+ * launched them were read. */
 size_t launch_ready(const struct context *c);
-/* Finds the launches of the oldest `count` events, by the same index in launch.found. */
+/* Finds the launches of the oldest `count` events and stores them in launch.found by the event's
+ * place. */
 enum status launch_find(struct context *c, size_t count, struct error *err);

@@ -3,12 +3,12 @@
  * launch.c - the recent calls of each process, and the GPU work that they launched.
  *
  * Calls begin before their work, so one pass with a ring of recent calls per process is enough.
- * The newest chunks of the ring are plain, older ones are packed to some ten bytes a call.  Ids of
- * calls are not packed, so a lookup unpacks only the chunk that has the call.
+ * The newest chunks of the ring are plain; older ones are packed to about ten bytes per call.  Ids
+ * of calls are not packed, so a lookup unpacks only the chunk that contains the call.
  *
  * Many events may share one call (CUDA graphs).  If a runtime call and the driver call inside it
- * have the same correlation, the outer one is the launch.  A correlation that comes again belongs
- * to the later call from then on.
+ * have the same correlation, the outer one is the launch.  If a correlation occurs again, it
+ * belongs to the later call from then on.
  */
 #include "convert/stage/context/internal.h"
 
@@ -21,19 +21,19 @@
 
 enum {
 	CHUNK = 256,            /* calls */
-	CHUNKS_NEWEST = 64,     /* are never packed: a GPU is seldom so far behind */
-	CHUNKS_REOPENED = 16,   /* older chunks that are kept unpacked */
-	PACKED_CALL_BYTES = 64, /* at most: one of flags, two numbers of ten, six of five */
+	CHUNKS_NEWEST = 64,     /* never packed, because a GPU is seldom that far behind */
+	CHUNKS_REOPENED = 16,   /* number of older chunks that are kept unpacked */
+	PACKED_CALL_BYTES = 64, /* at most: 1 for flags, 2 x 10 and 6 x 5 for numbers */
 	BUCKETS_FIRST = 256,
-	HELD_EVENTS = 1 << 16, /* are read ahead at most, whatever the slack */
-	NOT_IN_TABLE = -1,     /* as call_id.next */
+	HELD_EVENTS = 1 << 16, /* most events that are read ahead, whatever the slack */
+	NOT_IN_TABLE = -1,     /* value of call_id.next */
 };
 
 enum launch_flag {
-	LAUNCH_LIVE = 1,   /* in the table; otherwise its id was given to another call */
-	LAUNCH_CALL = 2,   /* a recorded call; otherwise an id that only GPU work has shown */
-	LAUNCH_STARTS = 4, /* launches, judged by its name */
-	LAUNCH_WORKED = 8, /* its GPU work came */
+	LAUNCH_LIVE = 1,   /* in the table; otherwise another call has its id */
+	LAUNCH_CALL = 2,   /* a recorded call; otherwise an id known only from GPU work */
+	LAUNCH_STARTS = 4, /* the call launches work, by its name */
+	LAUNCH_WORKED = 8, /* GPU work of the call was found */
 };
 
 struct call_chunk {
@@ -42,24 +42,24 @@ struct call_chunk {
 	uint32_t packed_len;
 	uint32_t index;
 	struct call_id {
-		uint32_t key;  /* of the correlation */
-		uint32_t next; /* slot + 1 in the same bucket; 0: none */
+		uint32_t key;  /* see key_of() */
+		uint32_t next; /* next slot in the bucket + 1; 0: none */
 	} ids[CHUNK];
 };
 
 struct call_table {
 	struct call_chunk **chunks;
 	size_t chunk_count, chunk_cap;
-	uint32_t window;   /* slots at most, > 0 */
-	uint32_t *buckets; /* slot + 1; 0: none */
+	uint32_t window;   /* number of slots at most, > 0 */
+	uint32_t *buckets; /* first slot + 1; 0: none */
 	uint32_t bucket_count, buckets_first;
-	uint32_t used, oldest; /* slots; the oldest one is reused once all are used */
-	uint64_t begun;        /* chunks that were begun, since the start */
+	uint32_t used, oldest; /* number of used slots; slot to reuse once all are used */
+	uint64_t begun;        /* number of chunks begun so far */
 	struct call_chunk *reopened[CHUNKS_REOPENED];
 	uint32_t reopened_next;
-	uint64_t highest_id; /* most calls have an id that is higher than all before */
-	uint64_t worked;     /* launches whose work came */
-	uint64_t call_ids;   /* calls with an id; a runtime and a driver call may share one */
+	uint64_t highest_id; /* most ids are higher than all before, so this avoids a search */
+	uint64_t worked;     /* number of launches whose work was found */
+	uint64_t call_ids;   /* calls with an id, which a runtime and a driver call may share */
 	struct id_set ids;
 	struct launch_totals totals;
 };
@@ -94,7 +94,8 @@ static uint32_t high_of(const struct launch *l)
 	return (uint32_t)(l->correlation >> 32);
 }
 
-/* 32 bits of a correlation, from which its upper half gives the whole again. */
+/* Hashes a correlation to 32 bits.  With the upper half of the correlation, the hash gives the
+ * lower half again. */
 static uint32_t key_of(uint64_t correlation)
 {
 	return (uint32_t)correlation ^ (uint32_t)(correlation >> 32) * 0x9E3779B1u;
@@ -139,7 +140,7 @@ static void unpack_call(struct bytes *b, uint32_t key, const struct launch *befo
 	l->correlation |= key_of(l->correlation) ^ key;
 }
 
-/* Without memory for the packed form the chunk stays as it is. */
+/* Packs a chunk.  If there is no memory for the packed form, the chunk stays as it is. */
 static void chunk_pack(const struct call_table *t, struct call_chunk *k)
 {
 	uint32_t count = t->used - k->index * CHUNK < CHUNK ? t->used - k->index * CHUNK : CHUNK;
@@ -164,7 +165,7 @@ static uint32_t ring_chunks(const struct call_table *t)
 	return (t->window + CHUNK - 1) / CHUNK;
 }
 
-/* Unpacks a chunk, for which the one that was reopened longest ago is packed again. */
+/* Unpacks a chunk, and packs the one that was unpacked longest ago. */
 static enum status chunk_reopen(struct call_table *t, struct call_chunk *k, struct error *err)
 {
 	struct call_chunk **place = &t->reopened[t->reopened_next++ % CHUNKS_REOPENED];
@@ -195,7 +196,7 @@ static struct call_id *id_of(const struct call_table *t, uint32_t slot)
 	return &chunk_of(t, slot)->ids[slot % CHUNK];
 }
 
-/* Ids are handed out in order, and so are buckets, which keeps them in the cache. */
+/* Consecutive ids get consecutive buckets, which stay in the cache. */
 static uint32_t *bucket_of(const struct call_table *t, uint32_t key)
 {
 	return &t->buckets[(key ^ key >> 20) & (t->bucket_count - 1)];
@@ -210,7 +211,8 @@ static void slot_enter(struct call_table *t, uint32_t slot)
 	*bucket = slot + 1;
 }
 
-/* *call is NULL when there is none; it and *slot are valid until the next find or add. */
+/* Finds the call with a correlation; *call is NULL if there is none.  *call and *slot are valid
+ * until the next find or add. */
 static enum status call_find(struct call_table *t, uint64_t correlation, struct launch **call,
 			     uint32_t *slot, struct error *err)
 {
@@ -237,7 +239,8 @@ static enum status call_find(struct call_table *t, uint64_t correlation, struct 
 	return ST_OK;
 }
 
-/* The slot is used again, or its id belongs to another call from now on. */
+/* Removes a call from the table, because its slot is reused or its id belongs to another call now.
+ */
 static void call_forget(struct call_table *t, uint32_t slot)
 {
 	struct launch *l = &chunk_of(t, slot)->calls[slot % CHUNK];
@@ -284,7 +287,8 @@ static enum status chunk_add(struct call_table *t, struct error *err)
 	return k->calls ? ST_OK : fail_memory(err);
 }
 
-/* A new entry, in place of the oldest one when the window is full.  Its id is in no other. */
+/* Adds a call, in place of the oldest one if the window is full.  No other call in the table may
+ * have its id. */
 static enum status call_add(struct call_table *t, const struct launch *l, struct launch **out,
 			    struct error *err)
 {
@@ -356,7 +360,7 @@ static enum status call_enter(struct context *c, const struct event *e, struct e
 	TRY(id_set_add(&t->ids, e->correlation, err));
 	TRY(call_find(t, e->correlation, &old, &slot, err));
 	if (old && (old->flags & LAUNCH_CALL) && e->begin_ns < old->end_ns)
-		return ST_OK; /* a driver call inside a runtime call */
+		return ST_OK; /* this is a driver call inside a runtime call */
 	if (old)
 		call_forget(t, slot);
 	if (starts_work(c, e)) {
@@ -366,8 +370,8 @@ static enum status call_enter(struct context *c, const struct event *e, struct e
 	return call_add(t, &call, &old, err);
 }
 
-/* Copies the launch of GPU work or of a synchronisation to the event and to *copy; *is_known: there
- * is one. */
+/* Copies the launch of GPU work or of a synchronisation to *copy, and its context to the event.
+ * *is_known: the launch is known. */
 static enum status work_find(struct context *c, struct event *e, struct launch *copy,
 			     bool *is_known, struct error *err)
 {
@@ -390,7 +394,7 @@ static enum status work_find(struct context *c, struct event *e, struct launch *
 	if (!l && e->correlation) {
 		struct launch unknown = { .correlation = e->correlation, .flags = LAUNCH_LIVE };
 
-		TRY(call_add(t, &unknown, &l, err)); /* so that its id counts once */
+		TRY(call_add(t, &unknown, &l, err)); /* so that its id is counted once */
 	}
 	if (!l || (l->flags & LAUNCH_WORKED))
 		return ST_OK;
@@ -424,7 +428,7 @@ enum status launch_find(struct context *c, size_t count, struct error *err)
 		struct event *e = &events[i];
 		bool is_known = false;
 
-		/* Until a difference, so that no sum can overflow. */
+		/* Differences are compared, because begin + slack could overflow. */
 		while (s->entered < c->final &&
 		       (events[s->entered].begin_ns <= e->begin_ns ||
 			events[s->entered].begin_ns - e->begin_ns <= s->slack_ns)) {
@@ -433,7 +437,8 @@ enum status launch_find(struct context *c, size_t count, struct error *err)
 			if (call->kind == KIND_API && call->correlation)
 				TRY(call_enter(c, call, err));
 			else if (call->kind == KIND_API && starts_work(c, call))
-				table_of(c, call)->totals.launches++; /* nothing tells its work */
+				table_of(c, call)->totals.launches++; /* without a correlation its
+									 work cannot be found */
 		}
 		if (event_is_gpu_work(e) || e->kind == KIND_SYNC)
 			TRY(work_find(c, e, &s->copies[copies], &is_known, err));
@@ -472,7 +477,8 @@ enum status launch_init(struct context *c, const struct context_request *how, st
 
 	if (!window || window > LAUNCH_WINDOW)
 		window = LAUNCH_WINDOW;
-	/* About a third of all events are calls; growing a table means to fill it anew. */
+	/* About a third of all events are calls.  A large first table is cheaper than growing it,
+	 * because that enters all calls again. */
 	while (buckets < events && buckets < window)
 		buckets *= 2;
 	s->slack_ns = how->slack_ns;

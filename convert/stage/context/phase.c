@@ -2,18 +2,18 @@
 /*
  * phase.c - step, phase and path of each event, and the phase intervals of the step threads.
  *
- * Events are taken in groups that begin at the same instant: first all of a group are entered, then
- * all are stamped with what holds at that instant.
+ * Events that begin at the same instant form a group: first all events of a group are entered, then
+ * each gets the context that holds at that instant.
  */
 #include "convert/stage/context/internal.h"
 
 #include "schemas/base/vec.h"
 
-#define STEP_MAX (STEP_GAP / 2 - 1) /* as many steps as event.step can tell apart */
+#define STEP_MAX (STEP_GAP / 2 - 1) /* the most steps that event.step can tell apart */
 
 /* ---- phase intervals ---- */
 
-/* The step thread goes on in another phase or step at t. */
+/* Closes the open interval at `t`, where the step thread changes to another phase or step. */
 static enum status process_close(struct context *c, struct host_process *p, uint64_t t,
 				 struct error *err)
 {
@@ -33,7 +33,8 @@ static enum status process_close(struct context *c, struct host_process *p, uint
 	return ST_OK;
 }
 
-/* What is pending by `kind` turned out to be in `phase`: its intervals and events get that. */
+/* Sets `phase` in the intervals and events that waited for a decision on the pending phase `kind`.
+ */
 static void process_resolve(struct context *c, struct host_process *p, uint8_t kind, uint8_t phase)
 {
 	struct phase_pending *w = &p->pending[kind - PHASE_PENDING];
@@ -59,7 +60,7 @@ static void process_resolve(struct context *c, struct host_process *p, uint8_t k
 	p->now.inferred = is_inferred;
 }
 
-/* The mark has a backward, or is over without one. */
+/* Decides PHASE_FORWARD_ONLY if the mark has a backward by now, or has ended without one. */
 static void process_decide(struct context *c, struct host_process *p, uint64_t t)
 {
 	if (t >= p->mark_end_ns)
@@ -85,7 +86,8 @@ static enum status process_turn(struct context *c, struct host_process *p, uint6
 	return ST_OK;
 }
 
-/* Handles what ends before t; what ends at t is handled together with what begins there. */
+/* Handles changes of state before `t`.  Those at `t` are handled together with the events that
+ * begin there. */
 static enum status process_advance(struct context *c, struct host_process *p, uint64_t t,
 				   struct error *err)
 {
@@ -94,7 +96,7 @@ static enum status process_advance(struct context *c, struct host_process *p, ui
 	return ST_OK;
 }
 
-/* All events that begin at t have been entered. */
+/* Updates the state after all events that begin at `t` were entered. */
 static enum status process_settle(struct context *c, struct host_process *p, uint64_t t,
 				  struct error *err)
 {
@@ -171,8 +173,8 @@ static enum status enter_mark(struct context *c, struct host_process *p, const s
 	return ST_OK;
 }
 
-/* What the host or the process's GPUs do extends the time that the intervals cover.  A profiler's
- * span and its records of its own cost do not. */
+/* Extends the time that the intervals cover by work of the host or the process's GPUs.  A
+ * profiler's spans and records of its own overhead do not extend it. */
 static inline void process_extend(struct host_process *p, const struct host_thread *t,
 				  const struct event *e)
 {
@@ -196,7 +198,7 @@ static inline void process_extend(struct host_process *p, const struct host_thre
 		p->last_end_ns = e->end_ns;
 }
 
-/* A call of each of these two would cost as much as they do. */
+/* Both functions run for each event, and a call would cost as much as they do. */
 #define HOT static inline __attribute__((always_inline)) enum status
 
 HOT event_enter(struct context *c, struct host_process *p, struct host_thread *t, struct event *e,
@@ -224,7 +226,7 @@ HOT event_enter(struct context *c, struct host_process *p, struct host_thread *t
 	return host_enter(&c->host, p, t, e, err);
 }
 
-/* The event at c->stamped of the queue. */
+/* Sets step and phase of the event at c->stamped in the queue. */
 HOT event_stamp(struct context *c, struct host_process *p, struct host_thread *t, struct event *e,
 		struct error *err)
 {
@@ -257,8 +259,8 @@ HOT event_stamp(struct context *c, struct host_process *p, struct host_thread *t
 	return ST_OK;
 }
 
-/* The end of the next group.  A group is whole when something later follows it; a very long one is
- * not waited for. */
+/* Finds the end of the next group.  Returns false if the group may still grow: it is complete when
+ * a later event follows it, or when it is very long. */
 static bool group_find(const struct context *c, const struct event *events, size_t *end)
 {
 	size_t count = queue_count(&c->queue), i = c->stamped;
@@ -281,7 +283,7 @@ enum status phase_run(struct context *c, struct error *err)
 
 	if (!queue_count(&c->queue))
 		return ST_OK;
-	events = queue_at(&c->queue, 0); /* nothing is put meanwhile */
+	events = queue_at(&c->queue, 0); /* valid because nothing is put into the queue meanwhile */
 	while (group_find(c, events, &end)) {
 		struct event *e = &events[c->stamped];
 		struct host_thread *t = host_thread(h, e->track);

@@ -8,7 +8,8 @@
 
 enum { PUT_MAX = 1024 };
 
-/* While an event is held, the words may move: its args is an index, stored as a pointer. */
+/* While an event is in the queue, its words may move, so its `args` is an index stored as a
+ * pointer. */
 static const uint64_t *args_of_index(size_t index)
 {
 	return (const uint64_t *)(uintptr_t)(index + 1);
@@ -27,7 +28,8 @@ void queue_release(struct event_queue *q)
 	free(q->schema_words);
 }
 
-/* The schemas are complete before the first event comes. */
+/* Caches the number of argument words of each schema.  The schemas are complete before the first
+ * event comes. */
 static enum status schemas_take(struct event_queue *q, const struct trace *trace, struct error *err)
 {
 	uint32_t count = trace_count(trace, TRACE_SCHEMAS);
@@ -57,8 +59,8 @@ static enum status words_put(struct event_queue *q, const struct trace *trace, s
 	return ST_OK;
 }
 
-/* Moves everything to the front, but only when at least as much has left, so that it costs little.
- */
+/* Moves the queue to the front of its memory, but only if at least as many events have left, so
+ * that the cost per event is small. */
 static void queue_compact(struct event_queue *q)
 {
 	size_t count = queue_count(q), first = q->word_end;

@@ -13,12 +13,12 @@
 #include <string.h>
 
 enum {
-	SCOPE_NONE = 1, /* by schema; 0: not asked */
+	SCOPE_NONE = 1, /* values of `has_scope` by schema; 0: not looked up */
 	SCOPE_THERE = 2,
-	PARTS_MAX = 64, /* of a name */
+	PARTS_MAX = 64, /* parts of one name */
 };
 
-struct part { /* of a text */
+struct part { /* part of a text */
 	const char *at;
 	size_t len;
 };
@@ -28,7 +28,7 @@ static bool part_is(struct part p, const char *text)
 	return p.len == strlen(text) && !memcmp(p.at, text, p.len);
 }
 
-/* Takes what stands before the next slash outside of parentheses off `rest`. */
+/* Removes the text up to the next slash outside of parentheses from `rest` and returns it. */
 static struct part part_take(struct part *rest)
 {
 	struct part first = { rest->at, 0 };
@@ -41,7 +41,7 @@ static struct part part_take(struct part *rest)
 	return first;
 }
 
-/* Takes transformations off; what is left may be empty. */
+/* Returns the part without its transformations, which may be empty, and sets *pass from them. */
 static struct part untransformed(struct part p, enum path_pass *pass)
 {
 	static const char *const around[] = { "transpose(", "jvp(", "vmap(", "checkpoint(",
@@ -57,7 +57,7 @@ static struct part untransformed(struct part p, enum path_pass *pass)
 		if (i == 0 && *pass == PASS_FORWARD)
 			*pass = PASS_BACKWARD;
 		p = (struct part){ p.at + len, p.len - len - 1 };
-		i = SIZE_MAX; /* from the first on again */
+		i = SIZE_MAX; /* restart with the first transformation */
 	}
 	for (size_t i = 0; i < sizeof(alone) / sizeof(*alone); i++) {
 		if (!part_is(p, alone[i]))
@@ -76,14 +76,14 @@ static uint32_t enter(struct trace *t, uint32_t parent, struct part p, enum rang
 	return name ? trace_path(t, parent, name, class) : parent;
 }
 
-/* The name that the framework gave to the operation, without the type behind a colon; empty: none.
- */
+/* Returns the name that the framework gave to the operation, without the type after a colon; empty:
+ * there is none. */
 static struct part framework_name(const struct trace *t, uint32_t schema)
 {
 	const char *text = trace_attr_text(t, schema, "tf_op");
 
 	if (!text || !strchr(text, '/'))
-		text = trace_attr_text(t, schema, "name_stat"); /* of XLA for AMD GPUs */
+		text = trace_attr_text(t, schema, "name_stat"); /* used by XLA for AMD GPUs */
 	if (!text)
 		return (struct part){ "", 0 };
 	const char *slash = strrchr(text, '/'), *colon = strrchr(text, ':');
@@ -91,7 +91,7 @@ static struct part framework_name(const struct trace *t, uint32_t schema)
 								       : strlen(text) };
 }
 
-/* "fusion.12" and "fusion.3" are two of a kind. */
+/* Returns the name without its number, because "fusion.12" and "fusion.3" are of the same kind. */
 static struct part compiler_name(const char *text)
 {
 	struct part p = { text, strlen(text) };
@@ -123,7 +123,7 @@ uint32_t scope_path(struct host *h, const struct event *e, uint32_t process, uin
 		struct part part = untransformed(part_take(&rest), &pass);
 		bool is_scope = rest.len || memchr(part.at, '(', part.len);
 
-		/* A name alone is that of an argument. */
+		/* A name without slashes or parentheses is that of an argument. */
 		if (is_scope)
 			parent = enter(t, parent, part, RANGE_ANNOTATION);
 		else if (has_slash)

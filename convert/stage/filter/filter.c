@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Events that began before `from` and reach into it: no more than a host has open at once. */
+/* Most events that began before `from` and end after it: a host has no more open at once. */
 enum { HELD_MAX = 1 << 20 };
 enum name_state { NAME_UNKNOWN, NAME_WANTED, NAME_UNWANTED };
 
-/* An event whose begin was clipped.  It waits for the others, because the order of events that
- * begin at the same time goes by their ends. */
+/* An event whose begin was clipped.  It waits until all clipped events are known, because events
+ * that begin at the same time are ordered by their ends. */
 struct held {
 	struct event event;
 	struct launch launch;
@@ -23,7 +23,7 @@ struct held {
 };
 
 struct process_marks {
-	struct step_mark *items; /* all so far, in time order */
+	struct step_mark *items; /* all marks so far, in time order */
 	size_t count, cap;
 };
 
@@ -32,20 +32,20 @@ struct filter_stage {
 	struct trace *trace;
 	const struct filter *filter;
 	uint64_t from_ns, to_ns;
-	bool has_origin; /* the first event has come: relative times are absolute now */
-	uint8_t *names;  /* enum name_state by name */
+	bool has_origin; /* the first event has come, so from_ns and to_ns are absolute */
+	uint8_t *names;  /* enum name_state, by name */
 	uint32_t name_count;
 	struct held *held;
 	size_t held_count, held_cap;
-	bool is_released;               /* what was held has been given */
-	enum status end;                /* what follows what was held; ST_OK: nothing yet */
-	struct error why;               /* the fault from below */
-	struct event *out;              /* what was held, and the rest of that batch from below */
-	const struct launch **launches; /* of those */
-	struct interval_list intervals; /* of all batches from below since the last one given */
+	bool is_released;               /* the held events were returned */
+	enum status end;                /* status to return after the held events; ST_OK: none */
+	struct error why;               /* the error of `below` */
+	struct event *out;              /* the held events and the rest of the batch after them */
+	const struct launch **launches; /* launches of the events in `out` */
+	struct interval_list intervals; /* intervals received since the last batch was returned */
 	struct step_mark *marks;
 	size_t mark_count, mark_cap;
-	struct process_marks *processes; /* by process, when steps are asked for */
+	struct process_marks *processes; /* by process; used only if steps are filtered */
 	uint32_t process_count;
 };
 
@@ -73,8 +73,9 @@ static bool name_is_wanted(struct filter_stage *s, uint32_t name)
 }
 
 /*
- * Whether t, which lies between the mark of this step and the next, is at most a hundredth of the
- * mark's length behind it (DEFINITIONS.md 1): such an event belongs to the step.
+ * Returns whether `t`, which lies between the mark of step `number` and the next mark, is at most a
+ * hundredth of the mark's length behind the mark (DEFINITIONS.md 1).  Such an event belongs to the
+ * step.
  */
 static bool is_in_grace(const struct filter_stage *s, uint32_t process, uint64_t number, uint64_t t)
 {
@@ -88,7 +89,7 @@ static bool is_in_grace(const struct filter_stage *s, uint32_t process, uint64_t
 	return t <= mark->end_ns + (mark->end_ns - mark->begin_ns) / 100;
 }
 
-/* GPU work is in the step in which it was launched. */
+/* GPU work belongs to the step in which it was launched. */
 static bool step_is_wanted(const struct filter_stage *s, const struct event *e,
 			   const struct launch *launch, uint32_t process)
 {
@@ -102,7 +103,7 @@ static bool step_is_wanted(const struct filter_stage *s, const struct event *e,
 	       is_in_grace(s, process, number, launch ? launch->begin_ns : e->begin_ns);
 }
 
-/* Clips the event to the bounds; false: nothing of it is left. */
+/* Clips the event to the bounds.  Returns false if nothing is left. */
 static bool time_clip(const struct filter_stage *s, struct event *e)
 {
 	if (e->begin_ns >= s->to_ns)
@@ -135,7 +136,8 @@ static bool event_is_wanted(struct filter_stage *s, struct event *e, const struc
 
 /* ---- events whose begin was clipped ---- */
 
-/* `whole`: the event before it was clipped.  Its call remains a launch of its own. */
+/* Holds a clipped event.  `whole` is the event before it was clipped: a held call remains the
+ * launch of its GPU work with its full times. */
 static enum status held_put(struct filter_stage *s, const struct event *e,
 			    const struct event *whole, const struct launch *launch,
 			    struct error *err)
@@ -176,7 +178,8 @@ static enum status held_put(struct filter_stage *s, const struct event *e,
 	return ST_OK;
 }
 
-/* Gives what was held, together with the events of `all` from `first` on, which come after it. */
+/* Returns the held events in `out`, followed by those of `all` from `first` on, which begin later.
+ */
 static enum status held_release(struct filter_stage *s, const struct batch *all, size_t first,
 				struct batch *out, struct error *err)
 {
@@ -228,7 +231,7 @@ void filter_times(const struct filter *filter, uint64_t first_ns, uint64_t *from
 	*to_ns = later(origin_ns, *to_ns);
 }
 
-/* Leaves what is wanted of *all at its front. */
+/* Moves the wanted events of *all to its front and returns them in `out`. */
 static enum status batch_filter(struct filter_stage *s, struct batch *all, struct batch *out,
 				struct error *err)
 {
@@ -273,8 +276,8 @@ static enum status filter_next(struct source *source, struct batch *out, struct 
 		struct batch in = { .count = 0 };
 
 		status = s->end ? s->end : source_next(s->below, &in, &s->why);
-		/* Intervals and marks stay whole: sinks draw them so, and steps are measured by
-		 * whole marks. */
+		/* Intervals and marks are not clipped: sinks draw them whole, and steps are
+		 * measured by whole marks. */
 		for (size_t i = 0; i < in.interval_count; i++)
 			TRY(interval_list_add(&s->intervals, &in.intervals[i], 0, err));
 		TRY(vec_reserve(&s->marks, &s->mark_cap, s->mark_count + in.mark_count, err));

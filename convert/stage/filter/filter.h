@@ -14,16 +14,16 @@
 #include "schemas/base/option.h"
 
 struct filter { /* zeroed: everything */
-	/* Texts from the option table; borrowed. */
+	/* Values of the options; borrowed. */
 	const char *steps, *from, *to, *ranks, *devices, *kinds, *names;
 	/* Made from the texts by filter_parse(). */
 	bool has_steps, has_ranks, has_devices;
 	uint64_t first_step, end_step; /* half-open */
 	uint64_t from_ns, to_ns;       /* 0, UINT64_MAX: no bound */
-	bool times_relative;           /* to the first event, not to the epoch */
-	bool has_origin; /* of filter_find_origin(); else it is that of the stage's input */
+	bool times_relative;           /* bounds count from the first event, not from the epoch */
+	bool has_origin; /* `origin_ns` is set; otherwise the input's first event counts */
 	uint64_t origin_ns;
-	uint32_t kinds_mask; /* bit of enum kind; 0: all */
+	uint32_t kinds_mask; /* a bit for each enum kind; 0: all */
 	struct filter_list { /* "0,2-5" */
 		uint32_t first[64], last[64];
 		size_t count;
@@ -31,9 +31,9 @@ struct filter { /* zeroed: everything */
 };
 extern const struct option filter_options[]; /* rows for a set over struct filter */
 
-/* "10-20" is ten steps; a single number is one. */
+/* Parses the texts.  Steps "10-20" are ten steps; a single number is one step. */
 enum status filter_parse(struct filter *filter, struct error *err);
-bool filter_is_empty(const struct filter *filter); /* nothing was asked for */
+bool filter_is_empty(const struct filter *filter); /* true: nothing is filtered out */
 bool filter_lists(const struct filter_list *list, uint32_t number);
 /* Returns the bounds as instants for an input whose first event begins at `first_ns`. */
 void filter_times(const struct filter *filter, uint64_t first_ns, uint64_t *from_ns,
@@ -41,12 +41,14 @@ void filter_times(const struct filter *filter, uint64_t first_ns, uint64_t *from
 bool filter_wants_rank(const struct filter *filter, uint32_t rank);
 
 /*
- * Relative times of several inputs count from the first event of all, so this opens each input
- * once, if they have one clock.  Faults are left to the later reading; standard input is ST_USAGE.
+ * Sets the origin of relative times, which for several inputs is the first event of all.  For this
+ * it opens each input once, if all have one clock.  Errors in an input are left to the later
+ * reading.  Standard input, which can be read only once, is ST_USAGE.
  */
 enum status filter_find_origin(struct filter *filter, char *const *paths, size_t count,
 			       const struct budget *budget, struct error *err);
 
-/* Takes over `below`, even on failure.  `filter` is borrowed until close. */
+/* Opens the stage, which owns `below`, even on failure.  `filter` is borrowed until close.  An
+ * empty filter gives *out = below. */
 enum status filter_open(struct source **out, struct source *below, struct trace *trace,
 			const struct filter *filter, struct error *err);

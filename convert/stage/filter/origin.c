@@ -6,7 +6,8 @@
 
 enum { NAMES_MOST = 256 << 20 };
 
-/* *begin_ns is left alone when nothing can be read: whoever reads it next reports why. */
+/* Lowers *begin_ns to the begin of the input's first event.  An input without events or with an
+ * error leaves it unchanged, because the later reading reports the error. */
 static enum status first_event(const char *path, const struct budget *budget, uint64_t *begin_ns,
 			       bool *epoch_known, struct error *err)
 {

@@ -22,7 +22,7 @@ const struct option filter_options[] = {
 };
 #undef ROW
 
-/* The digits at the front of a part of a list. */
+/* Returns the number of digits at the beginning of a text. */
 static size_t digits(const char *text, size_t len)
 {
 	size_t n = 0;
@@ -32,7 +32,7 @@ static size_t digits(const char *text, size_t len)
 	return n;
 }
 
-/* "7" or "2-5"; *is_pair when there are two. */
+/* Parses "7" or "2-5"; *is_pair: there are two numbers. */
 static enum status parse_pair(const char *option, const char *text, size_t len, uint64_t *first,
 			      uint64_t *last, bool *is_pair, struct error *err)
 {
@@ -86,7 +86,8 @@ static enum status take_kind(uint32_t *mask, const char *option, const char *par
 	return ST_OK;
 }
 
-/* Texts between commas: ranges of numbers into `list`, or kinds into `mask` where that is NULL. */
+/* Parses the parts between commas: as ranges of numbers into `list`, or if that is NULL as kinds
+ * into `mask`. */
 static enum status parse_list(const char *option, const char *text, struct filter_list *list,
 			      uint32_t *mask, struct error *err)
 {
@@ -101,7 +102,7 @@ static enum status parse_list(const char *option, const char *text, struct filte
 	}
 }
 
-/* An instant has a T after its date, no length of time has. */
+/* An instant has a T after its date; a duration never contains a T. */
 static enum status parse_time(const char *option, const char *text, uint64_t *ns, bool *relative,
 			      struct error *err)
 {

@@ -11,10 +11,11 @@
 #include <string.h>
 
 enum {
-	LINK_BYTES_PER_NS = 32, /* of a fast link to the host: a large copy counts as long */
-	INTERVAL_TIMES = 16,    /* of thresholds; merged events do not straddle an interval */
-	SAME_THRESHOLD = 4,     /* intervals with one threshold */
-	SPREAD = 8,             /* thresholds differ by this part of them */
+	LINK_BYTES_PER_NS = 32, /* bandwidth of a fast host link: large copies count as long */
+	INTERVAL_TIMES =
+		16,         /* thresholds per interval; no merged event crosses an interval's end */
+	SAME_THRESHOLD = 4, /* consecutive intervals with the same threshold */
+	SPREAD = 8,         /* thresholds vary by up to 1/8 */
 	NOTE_BYTES = 1024,
 };
 
@@ -37,7 +38,7 @@ static uint64_t interval_of(uint64_t min_ns)
 	return min_ns ? min_ns * INTERVAL_TIMES : 1; /* at most LOD_MOST_NS: no overflow */
 }
 
-/* Multiples of the golden ratio spread evenly, however few there are. */
+/* Multiples of the golden ratio are spread evenly over the range, however few they are. */
 uint64_t lod_threshold_ns(uint64_t min_ns, uint64_t at_ns)
 {
 	uint32_t share = (uint32_t)(at_ns / interval_of(min_ns) / SAME_THRESHOLD) * 0x9E3779B9u;
@@ -116,7 +117,7 @@ enum status lod_put_kept(struct lod *d, const struct event *e, struct error *err
 	return spool_put(d->spool, 0, e, 1, err);
 }
 
-/* The schema of merged events whose first has the schema `of`. */
+/* Makes the schema of merged events whose first event has the schema `of`. */
 static enum status make_schema(struct lod *d, uint32_t of, uint32_t *out, struct error *err)
 {
 	const struct arg_schema *old = trace_get_schema(d->trace, of);
@@ -132,7 +133,7 @@ static enum status make_schema(struct lod *d, uint32_t of, uint32_t *out, struct
 	for (uint32_t i = 0; i < old->const_count && made.const_count < 3; i++) {
 		const char *key = trace_text(d->trace, old->consts[i].key, NULL);
 
-		/* by these a viewer places an event */
+		/* viewers place an event by these */
 		if (strcmp(key, ".pid") == 0 || strcmp(key, ".tid") == 0 ||
 		    strcmp(key, ".cat") == 0)
 			consts[made.const_count++] = old->consts[i];
@@ -177,7 +178,7 @@ static enum status take(struct lod *d, const struct event *e, struct error *err)
 		return lod_put_kept(d, e, err);
 	if (k->type == TRACK_COUNTER || k->type == TRACK_ALLOCATOR)
 		return lod_sample_put(d, e, e->begin_ns / interval_ns, err);
-	if (e->begin_ns >= t->merged_end_ns) /* else merged events could cross */
+	if (e->begin_ns >= t->merged_end_ns) /* otherwise merged events could overlap */
 		t->min_ns = lod_threshold_ns(min_ns, e->begin_ns);
 	return lod_span_put(d, e, interval_ns, err);
 }
@@ -199,7 +200,7 @@ const char *lod_put_time(uint64_t ns, char out[LOD_TEXT])
 	return out;
 }
 
-/* The attribute LOD_NOTE_KEY of a process, in place of one that it has already. */
+/* Sets the attribute LOD_NOTE_KEY of a process, replacing an existing one. */
 static enum status put_note(struct lod *d, uint32_t id, struct error *err)
 {
 	const struct lod_totals *t = &d->totals[id];
@@ -261,7 +262,8 @@ struct lod_totals lod_totals(const struct source *source, uint32_t process)
 
 /* ---- the stage ---- */
 
-/* Drops arrows to what was merged; false: the event was nothing but such an arrow's end. */
+/* Removes an event's arrow if the other end was merged.  Returns false if the event was only the
+ * end of an arrow. */
 static bool drop_arrow(struct lod *d, struct event *e)
 {
 	uint32_t process = trace_get_track(d->trace, e->track)->process;
@@ -308,7 +310,7 @@ static enum status lod_next(struct source *source, struct batch *out, struct err
 		if (d->ids.count)
 			out->count = status == ST_OK ? kept : 0;
 	}
-	out->intervals = d->intervals.items; /* all come with the first batch */
+	out->intervals = d->intervals.items; /* all intervals come with the first batch */
 	out->interval_count = d->intervals.count;
 	out->marks = d->marks;
 	out->mark_count = d->mark_count;
@@ -320,7 +322,7 @@ static enum status lod_next(struct source *source, struct batch *out, struct err
 	return fail(err, status, d->why.at, "%s", d->why.text);
 }
 
-/* Frees what only reading below needs. */
+/* Frees the state that only read_below() uses. */
 static void release_tracks(struct lod *d)
 {
 	for (uint32_t i = 0; d->tracks && i < d->track_count; i++) {

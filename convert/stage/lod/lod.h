@@ -22,14 +22,14 @@
 
 /* The highest threshold, at which only events that are always kept are not merged. */
 #define LOD_MOST_NS (UINT64_MAX / 32)
-/* Instead of a threshold, leaves out the events of a process without counting them. */
+/* This value instead of a threshold leaves out all events of a process without counting them. */
 #define LOD_LEAVE_OUT UINT64_MAX
 
-/* Arguments of an event that stands for others. */
+/* Names of the arguments of an event that stands for others. */
 #define LOD_COUNT_KEY   "stands_for"
 #define LOD_SUM_KEY     "sum_ns"
 #define LOD_LONGEST_KEY "longest_ns"
-/* Attribute of a process, a text: what became of its events. */
+/* Name of a text attribute of a process, which describes what became of its events. */
 #define LOD_NOTE_KEY "tacho.max_size"
 
 /* Returns the duration to compare with the threshold; UINT64_MAX: the event is always kept. */
@@ -42,18 +42,20 @@ enum { LOD_TEXT = 32 };
 const char *lod_put_time(uint64_t ns, char out[LOD_TEXT]); /* "98.3 us" */
 
 struct lod_request {
-	const uint64_t *min_ns; /* threshold by process; 0: all is kept; borrowed until close */
-	uint32_t count;         /* of min_ns; processes beyond have min_ns[0] */
+	const uint64_t *min_ns; /* threshold by process; 0: keep all; borrowed until close */
+	uint32_t count;         /* length of min_ns; other processes use min_ns[0] */
 	const struct budget *budget;
 };
 struct lod_totals {
 	uint64_t in, kept, merged, into;
-	uint64_t arrows;         /* whose other end was merged */
-	uint64_t dropped;        /* ends of such arrows that were events of their own */
-	uint64_t from_ns, to_ns; /* all events are kept from here on; least and most of files */
+	uint64_t arrows;  /* arrows whose other end was merged */
+	uint64_t dropped; /* events that were only an end of such an arrow */
+	uint64_t from_ns,
+		to_ns; /* events this long are all kept: least and greatest of the processes */
 };
-/* Takes over `below`, even on failure.  A fault of `below` is returned after what was read. */
+/* Opens the stage, which owns `below`, even on failure.  An error of `below` is returned after
+ * everything that was read before it. */
 enum status lod_open(struct source **out, struct source *below, struct trace *trace,
 		     const struct lod_request *how, struct error *err);
-/* Returns the totals of one process; 0: of all. */
+/* Returns the totals of one process, or of all processes for 0. */
 struct lod_totals lod_totals(const struct source *s, uint32_t process);

@@ -18,7 +18,8 @@ static enum status put_change(struct lod *d, const struct lod_bin *b, uint8_t ki
 	return ST_OK;
 }
 
-/* One allocation up to the peak and one free from there, of which the first counts for all. */
+/* Writes one allocation up to the peak and one free down to the last value.  The first of the two
+ * stands for all events of the interval. */
 static enum status close_allocator(struct lod *d, struct lod_bin *b, struct lod_totals *totals,
 				   struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short neighbours of a track become one event of each kind. */
+/* Merges short neighbours of a track into one event of each kind. */
 #include "convert/stage/lod/internal.h"
 
 #include "schemas/base/buf.h"
@@ -12,8 +12,8 @@ enum { NAME_BYTES = 1 << 20, ENDS_MOST = 4096 };
 /* ---- the end of a group of neighbours ---- */
 
 /*
- * "volta_sgemm + more", after the most frequent name, the first of equally frequent ones: readers
- * that look at how a name begins still know what it is.
+ * Makes a name such as "volta_sgemm + more" from the most frequent name; of equally frequent ones,
+ * from the first.  Tools that classify an event by the beginning of its name still recognize it.
  */
 static enum status find_name(struct lod *d, const struct lod_part *p, uint32_t *name,
 			     struct error *err)
@@ -38,14 +38,14 @@ static enum status find_name(struct lod *d, const struct lod_part *p, uint32_t *
 		*made = b.status == ST_OK ? trace_name(d->trace, (const char *)b.data, b.len, NULL)
 					  : 0;
 		buf_release(&b);
-		if (!*made) /* the tables are full: the plain name has to do */
+		if (!*made) /* the tables are full: use the name without a suffix */
 			*made = *name;
 	}
 	*name = (uint32_t)*made;
 	return ST_OK;
 }
 
-/* The other end of an arrow has to know that this one is gone. */
+/* Notes the id of a merged event, so that the arrow's other end is handled, too. */
 static void note_merged(struct lod *d, const struct event *e)
 {
 	uint32_t process = trace_get_track(d->trace, e->track)->process;
@@ -67,7 +67,7 @@ static int compare_parts(const void *a, const void *b)
 	return x->first.event.kind < y->first.event.kind ? -1 : 1;
 }
 
-/* Parts must lie inside each other or side by side: one that crosses another's end is extended. */
+/* Groups of a track must nest or be disjoint: one that crosses another's end extends that one. */
 static void nest(struct lod_part *parts, unsigned count)
 {
 	for (bool has_moved = true; has_moved;) {
@@ -92,7 +92,8 @@ enum status lod_spans_close(struct lod *d, struct lod_track *t, struct error *er
 	for (struct lod_part *p = t->parts; p < t->parts + t->part_count; p++) {
 		struct event e = p->first.event;
 
-		if (p->records == 1 && p->end_ns == e.end_ns) { /* alone, so it is itself */
+		if (p->records == 1 &&
+		    p->end_ns == e.end_ns) { /* a single event remains as it was */
 			TRY(lod_put_kept(d, &e, err));
 			continue;
 		}
@@ -112,7 +113,8 @@ enum status lod_spans_close(struct lod *d, struct lod_track *t, struct error *er
 
 /* ---- events ---- */
 
-/* The part that takes an event; where there are too many kinds it is the last. */
+/* Finds or adds the group of an event.  If there are too many kinds, events go to the last group.
+ */
 static enum status find_part(struct lod *d, struct lod_track *t, const struct event *e,
 			     struct lod_part **out, struct error *err)
 {
@@ -128,7 +130,7 @@ static enum status find_part(struct lod *d, struct lod_track *t, const struct ev
 	*out = &t->parts[i < LOD_PARTS ? i : LOD_PARTS - 1];
 	if (i < t->part_count || i == LOD_PARTS)
 		return ST_OK;
-	**out = (struct lod_part){ .first = (*out)->first, /* for its memory */
+	**out = (struct lod_part){ .first = (*out)->first, /* keeps its memory */
 				   .begin_ns = e->begin_ns,
 				   .end_ns = e->end_ns };
 	t->part_count++;
@@ -169,14 +171,15 @@ static enum status add(struct lod *d, struct lod_track *t, const struct event *e
 	return ST_OK;
 }
 
-/* An arrow ends at the slice that is open there, and is left out when that is merged. */
+/* Keeps an end of an arrow, or drops it if the slice that it belongs to is being merged. */
 static enum status put_arrow(struct lod *d, const struct lod_track *t, const struct event *e,
 			     struct error *err)
 {
 	uint32_t process = trace_get_track(d->trace, e->track)->process;
 
 	if (!t->part_count || e->begin_ns > t->end_ns || e->begin_ns >= t->limit_ns)
-		return spool_put(d->spool, 0, e, 1, err); /* counted when it leaves the spool */
+		return spool_put(d->spool, 0, e, 1,
+				 err); /* drop_arrow() counts it when it leaves the spool */
 	lod_note_id(&d->ids, process, IDS_FLOW, e->number);
 	d->totals[process].arrows++;
 	d->totals[process].dropped++;
@@ -194,7 +197,7 @@ enum status lod_span_put(struct lod *d, const struct event *e, uint64_t interval
 		t->end_count--;
 	if (lod_length_ns(e) >= t->min_ns) {
 		TRY(lod_spans_close(d, t, err));
-		if (t->end_count < ENDS_MOST) { /* deeper than any viewer draws */
+		if (t->end_count < ENDS_MOST) { /* no viewer draws deeper nesting */
 			TRY(vec_reserve(&t->ends, &t->end_cap, t->end_count + 1, err));
 			t->ends[t->end_count++] = e->end_ns;
 		}
