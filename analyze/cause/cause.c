@@ -9,19 +9,20 @@
 
 enum {
 	KEEP = 1 << 17,           /* spans and ranges of a thread, phase intervals of a process */
-	WAIT = 1 << 17,           /* gaps of a process that wait for the step thread's time */
-	WAIT_FOR_WORK = 512,      /* and for work of calls, which is behind other work */
-	MEMORY_KIND_PAGEABLE = 1, /* CUPTI's */
+	WAIT = 1 << 17,           /* gaps of a process that wait for phases of the step thread */
+	WAIT_FOR_WORK = 512,      /* gaps that wait for work of calls, queued after other work */
+	MEMORY_KIND_PAGEABLE = 1, /* CUPTI's value for pageable memory */
 };
 
-/* ---- what the tables say ---------------------------------------------------------------- */
+/* ---- tables of the trace ---------------------------------------------------------------- */
 
 static bool desc_is_work(const struct event_desc *desc)
 {
 	return desc->kind >= KIND_KERNEL && desc->kind <= KIND_GRAPH;
 }
 
-/* How many GPUs of each process have work, so that a late one's lead is kept in mind. */
+/* Counts the GPUs with work of each process, so that host events are kept for the lead of a GPU
+ * that begins late. */
 static void expect(struct causes *c)
 {
 	const struct trace *t = c->how.trace;
@@ -29,7 +30,7 @@ static void expect(struct causes *c)
 	uint8_t *works = calloc((size_t)count + 1, 1);
 
 	if (!works)
-		return; /* then leads of late GPUs may be unknown */
+		return; /* then the lead of such a GPU may be unknown */
 	for (i = 1; i <= trace_count(t, TRACE_DESCS); i++)
 		if (desc_is_work(trace_get_desc(t, i)) && trace_get_desc(t, i)->track <= count)
 			works[trace_get_desc(t, i)->track] = 1;
@@ -82,7 +83,8 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 		c->processes[i].keep.most = how->keep ? (uint32_t)how->keep : KEEP;
 	}
 	expect(c);
-	/* Of a launch that a cut left out the name of what it lay in is all that is known. */
+	/* Notes which names are of ranges or Python functions. If a filter has removed a launch,
+	 * the name of its innermost range is all that is known about it. */
 	const struct trace *t = c->how.trace;
 
 	for (uint32_t i = 1; i <= trace_count(t, TRACE_DESCS); i++) {
@@ -181,7 +183,7 @@ static struct span span_of(const struct event *e)
 	};
 }
 
-/* Something is open: what touches the one before makes that longer. */
+/* Notes that the thread has something open. Touching intervals are joined. */
 static enum status cover(struct cause_process *p, struct cause_thread *t, const struct event *e,
 			 struct error *err)
 {
@@ -198,8 +200,8 @@ static enum status cover(struct cause_process *p, struct cause_thread *t, const 
 	return spans_put(&t->cover, &one, &p->keep, err);
 }
 
-/* Of a call inside another the outer one is the launch.  Where a process has several GPUs nobody
- * knows on which of them a kernel is missing. */
+/* Notes a call that launches kernels. Of nested calls the outer one is the launch. If a process has
+ * several GPUs, it is unknown on which of them a kernel is missing. */
 static enum status kernels_put(struct causes *c, struct cause_process *p, const struct event *e,
 			       struct error *err)
 {
@@ -227,7 +229,7 @@ static bool is_first_use(const struct causes *c, const struct cause_process *p,
 		return is_long_for_use(ns, is_in_step);
 	if (class == CALL_ALLOCATOR && p->works_ns < e->begin_ns)
 		return ns > FIRST_ALLOCATION_NS;
-	/* memory of the host takes long to pin, but the first call starts the driver */
+	/* pinning host memory takes long, but the process's first call initializes the driver */
 	return class == CALL_ALLOCATOR && ns > FIRST_USE_IN_STEP_NS &&
 	       ((!p->has_called && !is_in_step) || !strstr(text_of(c, e->name), "Host"));
 }
@@ -323,7 +325,7 @@ static enum status overhead_put(struct causes *c, struct cause_process *p, const
 			 &p->keep, err);
 }
 
-/* A wait's thread is that of its call; inside a copy it is the copy that blocks. */
+/* Notes a wait. Its thread is that of its call; inside a copy the copy is what blocks. */
 static enum status sync_put(struct causes *c, struct cause_process *p, const struct event *e,
 			    struct error *err)
 {
@@ -340,14 +342,15 @@ static enum status sync_put(struct causes *c, struct cause_process *p, const str
 	return spans_put(&cause_thread(c, l->track)->spans[OF_SYNC], &one, &p->keep, err);
 }
 
-/* An asynchronous copy of pageable memory blocks its call, which its work alone tells. */
+/* Notes that an asynchronous copy of pageable memory blocked its call, which only the copy's record
+ * shows. */
 static enum status copy_put(struct causes *c, struct cause_process *p, const struct event *e,
 			    struct error *err)
 {
 	const struct launch *l = batch_launch(c->batch, e);
 	enum call_class class = l ? causes_call_class(c, l->name) : CALL_OTHER;
 
-	/* the name of an API_OF_ASYNC_COPY does not say what it is */
+	/* API_OF_ASYNC_COPY does not tell which class the call has */
 	if ((class != CALL_COPY && class != CALL_BLOCKING_COPY) || !is_pageable(c, e))
 		return ST_OK;
 	struct span one = { .begin_ns = l->begin_ns,
@@ -430,15 +433,15 @@ static bool is_final(struct cause_process *p, const struct idle_gap *gap)
 
 		asked_find(&p->asked, gap->asked_ns, gap->launch_begin_ns, &lost);
 		if (lost)
-			return false; /* its work may still come */
+			return false; /* the work of `lost` may still come */
 	}
 	if (gap->part != PART_TAIL && gap->launch_begin_ns < need_ns)
 		need_ns = gap->launch_begin_ns;
 	return need_ns <= gap->begin_ns || need_ns <= p->front_ns;
 }
 
-/* All that can be, or simply all.  So many wait only where the step thread's time is unclear for
- * very long; then the oldest take it as it is. */
+/* Resolves the gaps that are final, or all of them. WAIT gaps are queued only if the phases of the
+ * step thread stay unknown for very long; then the oldest is resolved with what is known. */
 static enum status gaps_resolve(struct causes *c, struct cause_process *p, bool all,
 				struct error *err)
 {
@@ -452,7 +455,8 @@ static enum status gaps_resolve(struct causes *c, struct cause_process *p, bool 
 	return ST_OK;
 }
 
-/* What is final at once and waits behind no other never stands in the queue. */
+/* Takes new gaps from the sweep. A gap that is final and has none before it is resolved without the
+ * queue. */
 static enum status gaps_take(struct causes *c, struct error *err)
 {
 	const struct idle_gap *gaps;
@@ -480,7 +484,7 @@ static enum status gaps_take(struct causes *c, struct error *err)
 	return ST_OK;
 }
 
-/* Stretches of which records are missing, of every process. */
+/* Adds new intervals with lost records to every process. */
 static enum status lost_take(struct causes *c, struct error *err)
 {
 	const struct lost_span *all;

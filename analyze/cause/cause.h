@@ -12,7 +12,7 @@
 
 #include "analyze/timeline/sweep.h"
 
-/* An instant has the first cause that applies; causes of a whole gap come first. */
+/* The first cause that applies to an instant is used; causes of a whole gap come first. */
 #define CAUSE_LIST(X)                                                                              \
 	X(LOST, "lost", "records are missing there")                                               \
 	X(BEFORE_WINDOW, "before_window", "launched before anything that was recorded")            \
@@ -41,17 +41,17 @@ const char *cause_meaning(enum cause cause);
 
 struct idle_segment { /* a part of one gap, with one cause and one owner */
 	uint64_t begin_ns, end_ns;
-	uint64_t gap_begin_ns, gap_end_ns; /* of the whole gap */
+	uint64_t gap_begin_ns, gap_end_ns; /* bounds of the whole gap */
 	uint32_t gpu;
-	uint32_t thread;        /* track of the owner; 0: no owner */
-	uint32_t range, python; /* names: the innermost that cover most of it; 0: none */
-	uint32_t path; /* ends with the inner one of both; of a launch: its own; 0: unknown */
-	uint32_t call; /* name of the call or record behind the cause; 0: none */
+	uint32_t thread;        /* track of the owner; 0: none */
+	uint32_t range, python; /* innermost names that cover most of it; 0: none */
+	uint32_t path; /* ends with the inner one; of launched work: its launch's; 0: unknown */
+	uint32_t call; /* name of the call or record that explains the cause; 0: none */
 	uint8_t cause;
-	uint8_t phase;     /* of CAUSE_HOST and CAUSE_DATA; of what was launched: its own */
+	uint8_t phase;     /* for CAUSE_HOST and CAUSE_DATA; for launched work the work's phase */
 	uint8_t part;      /* enum part of the gap */
-	bool is_forgotten; /* of CAUSE_UNKNOWN: the host events were dropped */
-	bool after_sync;   /* the gap began inside a synchronising call of its thread */
+	bool is_forgotten; /* with CAUSE_UNKNOWN: host events were dropped */
+	bool after_sync;   /* the gap began inside a synchronizing call of its thread */
 };
 
 struct causes;
@@ -59,13 +59,13 @@ struct cause_request {
 	struct trace *trace;
 	struct context *context;
 	const struct sweep *sweep;
-	bool owners;     /* ranges and Python frames are asked for */
-	bool is_partial; /* a filter drops calls or GPU work by what they are */
-	size_t keep;     /* most events kept for a thread; 0: the default */
+	bool owners;     /* determine ranges and Python frames */
+	bool is_partial; /* a filter drops calls or GPU work by kind */
+	size_t keep;     /* limit of events kept for a thread; 0: the default */
 };
 enum status causes_open(struct causes **out, const struct cause_request *how, struct error *err);
-/* Call it after sweep_put() of the same batch.  Segments are in time order per GPU, and are
- * borrowed until the next call. */
+/* Call it after sweep_put() of the same batch. Returns segments in time order per GPU, borrowed
+ * until the next call. */
 enum status causes_put(struct causes *c, const struct batch *in, const struct idle_segment **idle,
 		       size_t *count, struct error *err);
 /* Call it after sweep_end(); returns the remaining segments. */
@@ -76,18 +76,19 @@ void causes_close(struct causes *c); /* accepts NULL */
 /* What a runtime or driver call does to its thread, classified by its name. */
 enum call_class {
 	CALL_OTHER,
-	CALL_KERNELS, /* puts kernels on a GPU */
+	CALL_KERNELS, /* launches kernels */
 	CALL_SYNC,
 	CALL_COPY,
 	CALL_BLOCKING_COPY,
 	CALL_ALLOCATOR,
-	CALL_SETUP, /* makes what a process needs once, or asks for a function */
+	CALL_SETUP, /* initializes something once, or looks up a function */
 	CALL_COMPILE
 };
 enum call_class cause_call_class(const char *name);
-/* The same by name id; the answer is cached. */
+/* Like cause_call_class(), by name id and with a cache. */
 enum call_class causes_call_class(struct causes *c, uint32_t name);
-/* The class of a call event, whose name may be that of its work (enum api_class). */
+/* Returns the class of a call event. Its name may be that of its work (enum api_class). */
 enum call_class causes_class_of(struct causes *c, const struct event *call);
-/* The cause of a CUPTI overhead record: CAUSE_PROFILER, CAUSE_COMPILE; CAUSE_COUNT: neither. */
+/* Returns the cause for a CUPTI overhead record: CAUSE_PROFILER, CAUSE_COMPILE or, for neither,
+ * CAUSE_COUNT. */
 enum cause cause_overhead(const char *name);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One gap, split into idle segments (DEFINITIONS.md 6). */
+/* Splits one gap into idle segments (DEFINITIONS.md 6). */
 #include "analyze/cause/internal.h"
 
 #include <stdlib.h>
 
 enum {
-	PIECES_MAX = 1 << 24,       /* of one pull */
-	BEGINS_WITHIN_NS = 1000000, /* work behind its launch, where the GPU does nothing */
+	PIECES_MAX = 1 << 24,       /* limit of idle segments of one call */
+	BEGINS_WITHIN_NS = 1000000, /* an idle GPU begins launched work within this time */
 };
 
 enum layer {
@@ -24,9 +24,9 @@ struct walk {
 	struct causes *c;
 	struct cause_process *p;
 	const struct idle_gap *gap;
-	uint32_t thread; /* where calls are looked up, now */
+	uint32_t thread; /* the thread whose calls are looked up now */
 	bool after_sync;
-	struct idle_segment idle; /* not given yet; begin_ns == end_ns: none */
+	struct idle_segment idle; /* not emitted yet; begin_ns == end_ns: none */
 };
 
 /* ---- idle segments --------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static bool is_launched(uint8_t cause)
 	return cause >= CAUSE_GRAPH_INTERNAL && cause <= CAUSE_DISPATCH;
 }
 
-/* What a launch was called from is known since then, whatever its thread does meanwhile. */
+/* Sets the owner to where the launch was called from, which was stored at the launch. */
 static void own_launch(const struct walk *w, const struct cause_thread *t,
 		       struct idle_segment *idle)
 {
@@ -140,7 +140,8 @@ static bool touches(const struct spans *spans, uint64_t begin_ns, uint64_t end_n
 static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, uint64_t end_ns,
 			   struct error *err);
 
-/* The first phase interval that ends after an instant: gaps ascend, so it is near the one before.
+/* Returns the index of the first phase interval that ends after an instant. The search starts at
+ * the previous result, because gaps ascend.
  */
 static size_t interval_find(struct cause_process *p, uint64_t at_ns)
 {
@@ -185,7 +186,8 @@ static enum status phases(struct walk *w, uint64_t begin_ns, uint64_t end_ns, st
 	return ST_OK;
 }
 
-/* Calls count on the launching thread, and on the step thread while that one has nothing open. */
+/* Calls of the launching thread count, and those of the step thread while the launching one has
+ * nothing open. */
 static enum status threads(struct walk *w, uint64_t begin_ns, uint64_t end_ns, struct error *err)
 {
 	uint32_t launching = w->gap->launch_track, step = w->p->step_thread;
@@ -228,7 +230,7 @@ static const struct spans *layer_spans(const struct walk *w, enum layer layer, u
 	return &w->p->spans[rows[layer].of];
 }
 
-/* The spans of a layer take what they cover, the layers below the rest. */
+/* Assigns the time that spans of a layer cover, and leaves the rest to the layers below. */
 static enum status layer_cut(struct walk *w, enum layer layer, struct reason why,
 			     const struct spans *spans, uint64_t begin_ns, uint64_t end_ns,
 			     struct error *err)
@@ -294,7 +296,7 @@ static bool began_in_sync(const struct walk *w)
 	return is_open(&cause_thread(w->c, thread)->spans[OF_SYNC], w->gap->begin_ns);
 }
 
-/* What the host did before the launch. */
+/* Splits the time before the launch, by what the host did. */
 static enum status before(struct walk *w, uint64_t begin_ns, uint64_t end_ns, struct error *err)
 {
 	struct reason unknown = { .cause = CAUSE_UNKNOWN, .is_forgotten = true };
@@ -327,9 +329,9 @@ static enum status after(struct walk *w, uint64_t begin_ns, uint64_t end_ns, str
 	return add(w, why, call_end_ns, end_ns, err);
 }
 
-/* From when on the gap is of work that is not in the file: none that was launched by then begins
- * for long, or none of what a call before L launched ever does.  The gap's end: it never is. *call:
- * the name of that launch. */
+/* Returns when the gap begins to be caused by work that is not in the file: from then on launched
+ * work does not begin for long, or some call before L has no work at all. Returns the gap's end if
+ * there is no such time. *call becomes the name of that launch. */
 static uint64_t unrecorded_since(const struct walk *w, uint32_t *call)
 {
 	const struct idle_gap *g = w->gap;

@@ -55,6 +55,6 @@ enum cause cause_overhead(const char *name)
 {
 	if (strstr(name, "Loading") || strstr(name, "Compiler"))
 		return CAUSE_COMPILE;
-	/* the driver's queue of launches is full: the GPU is behind, not the tracer */
+	/* the driver's launch queue is full because the GPU is late, not because of the tracer */
 	return strstr(name, "Command Buffer Full") ? CAUSE_COUNT : CAUSE_PROFILER;
 }

@@ -43,7 +43,8 @@ static void spans_drop(struct spans *s, uint64_t ended_ns)
 	spans_reach(s, 0);
 }
 
-/* Room for one more: what is of no use goes, then the list grows, then the older half goes. */
+/* Makes space for one more: first drops spans that are not needed, then grows up to k->most, then
+ * drops the older half. */
 static enum status spans_reserve(struct spans *s, struct keep *k, struct error *err)
 {
 	if (s->count < s->cap)
@@ -57,7 +58,7 @@ static enum status spans_reserve(struct spans *s, struct keep *k, struct error *
 		return ST_OK;
 	uint64_t cut_ns = s->items[s->count / 2].begin_ns;
 	spans_drop(s, cut_ns);
-	if (s->count == s->cap) { /* all are open: the outer ones go */
+	if (s->count == s->cap) { /* none has ended: drop those that end first */
 		cut_ns = s->items[s->count / 2].reach_ns;
 		spans_drop(s, cut_ns);
 	}
@@ -66,7 +67,7 @@ static enum status spans_reserve(struct spans *s, struct keep *k, struct error *
 	return ST_OK;
 }
 
-/* Began first; then the longer; then what blocks by itself, not by its work. */
+/* Orders by begin; then the longer one; then the one that counts for all gaps. */
 static bool span_before(const struct span *a, const struct span *b)
 {
 	if (a->begin_ns != b->begin_ns)
@@ -163,7 +164,7 @@ const struct range *ranges_find(const struct ranges *r, uint64_t begin_ns, uint6
 	uint64_t half_ns = (end_ns - begin_ns) / 2, middle_ns = begin_ns + half_ns;
 	uint32_t low = 0, high = r->count, mid;
 
-	while (low < high) { /* the last that begins by the middle */
+	while (low < high) { /* find the last range that begins by the middle */
 		mid = low + (high - low) / 2;
 		if (r->items[mid].begin_ns <= middle_ns)
 			low = mid + 1;
@@ -177,7 +178,7 @@ const struct range *ranges_find(const struct ranges *r, uint64_t begin_ns, uint6
 
 		if (to_ns > from_ns && to_ns - from_ns > half_ns)
 			return one;
-		/* What has ended by the middle hides only what has, too. */
+		/* A range that ends by the middle hides only ranges that also end by then. */
 		low = one->end_ns <= middle_ns ? one->outer : low - 1;
 	}
 	return NULL;

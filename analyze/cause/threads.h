@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads.h - what threads did lately, for gaps that end later.  Part of cause.c and
- * gap.c; nobody else includes it.
+ * threads.h - recent activity of threads, for gaps that end later. Only cause.c and gap.c use it.
  *
- * Two kinds of lists, both in the order of begin, both pruned from the old end:
+ * Two kinds of lists, both in the order of begin, both pruned at the old end:
  *
- *	spans   intervals with one cause; asked for what covers [a, b), in time order
- *	ranges  names; asked for the innermost that covers most of [a, b)
+ * 	spans   intervals with one cause; queried for what covers [a, b), in time order
+ * 	ranges  names; queried for the innermost that covers most of [a, b)
  *
- * The first finds its start by the greatest end so far, the second by links to the last one before
- * that ends later, so neither assumes that anything nests.
+ * Searches use the greatest end so far in the first, and links to the last earlier range that ends
+ * later in the second, so neither assumes that intervals nest.
  */
 #pragma once
 
@@ -20,8 +19,8 @@
 
 struct span {
 	uint64_t begin_ns, end_ns;
-	uint64_t since_ns; /* counts for gaps that end at this instant or later */
-	uint64_t reach_ns; /* greatest end of this and all before */
+	uint64_t since_ns; /* used only for gaps that end at this instant or later */
+	uint64_t reach_ns; /* greatest end up to and including this span */
 	uint32_t name, track;
 };
 struct spans {
@@ -31,15 +30,15 @@ struct spans {
 
 struct range {
 	uint64_t begin_ns, end_ns;
-	uint32_t name, node; /* node: its own in the calling-context tree */
-	uint32_t outer;      /* index + 1 of the last one before that ends later; 0 none */
+	uint32_t name, node; /* node: its node in the calling-context tree */
+	uint32_t outer;      /* index + 1 of the last earlier range that ends later; 0: none */
 };
 struct ranges {
 	struct range *items;
 	uint32_t count, cap;
 };
 
-/* Calls that put kernels on a GPU, in the order of their begin; those before `head` are over. */
+/* Calls that launch kernels, in the order of their begins. Those before `head` are finished. */
 struct asked_call {
 	uint64_t begin_ns, end_ns, correlation;
 	uint32_t name, track;
@@ -51,7 +50,7 @@ struct asked {
 };
 
 struct call_frame {                     /* the Python frame of a launch */
-	uint64_t begin_ns, correlation; /* of the call */
+	uint64_t begin_ns, correlation; /* begin and correlation of the launching call */
 	uint32_t python;
 };
 struct frames { /* a ring */
@@ -59,36 +58,36 @@ struct frames { /* a ring */
 	uint32_t count, cap, first;
 };
 
-/* What may be dropped, and where dropping begins to hurt. */
+/* Limits for pruning. */
 struct keep {
-	uint64_t unsettled_ns; /* what ended before this is of no use */
-	uint64_t forgotten_ns; /* grows: before this something useful was dropped */
-	uint32_t most;         /* items of a list */
+	uint64_t unsettled_ns; /* spans and ranges that ended before this are not needed */
+	uint64_t forgotten_ns; /* latest end of what was dropped although it may be needed */
+	uint32_t most;         /* limit of items in a list */
 };
 
-/* Anywhere in the list; what it adds nothing to is left out. */
+/* Inserts a span at its place by begin. A span that changes no result is left out. */
 enum status spans_put(struct spans *s, const struct span *one, struct keep *k, struct error *err);
-/* The first that may reach beyond `at_ns`, or count. */
+/* Returns the index of the first span that may end after `at_ns`, or `count`. */
 uint32_t spans_search(const struct spans *s, uint64_t at_ns);
 static inline uint32_t spans_find(const struct spans *s, uint64_t at_ns)
 {
 	if (!s->count || s->items[s->count - 1].reach_ns <= at_ns)
-		return s->count; /* the most often asked for: nothing since */
+		return s->count; /* the most frequent case: nothing ends later */
 	return spans_search(s, at_ns);
 }
 
-/* Not earlier than the last one; `outer` is found here. */
+/* Appends a range that begins no earlier than the last one. Sets its `outer`. */
 enum status ranges_put(struct ranges *r, struct range one, struct keep *k, struct error *err);
-/* Until the next is put; NULL: none. */
+/* The result is valid until the next ranges_put(); NULL: none. */
 const struct range *ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns);
 
-/* Not earlier than the last one. */
+/* Appends a call that begins no earlier than the last one. */
 enum status asked_put(struct asked *a, const struct asked_call *call, struct error *err);
-/* Work of the call on that thread which began then, with that correlation, has begun. */
+/* Notes that work of the call with this thread, begin and correlation has begun. */
 void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track, uint64_t correlation);
-/* Of the calls that began after `after_ns` and before `before_ns` the one that ended first, or
- * NULL; *lost: the same of those without work.  The others before it are forgotten: `after_ns`
- * never descends. */
+/* Returns, of the calls that began between `after_ns` and `before_ns`, the one that ended first, or
+ * NULL; *lost is the first such call without work. Earlier calls are dropped, so `after_ns` must
+ * never descend. */
 const struct asked_call *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns,
 				    const struct asked_call **lost);
 

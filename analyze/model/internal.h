@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs of an operator as its model reads them. */
+/* Operands of an operator, as the cost functions use them. */
 #pragma once
 
 #include "analyze/model/model.h"
@@ -7,13 +7,13 @@
 enum { OPERANDS_MAX = 40, DIMS_MAX = 8, WORDS_MAX = 8 };
 struct operand {
 	bool is_tensor;
-	size_t rank;           /* of dims[] that are valid at most DIMS_MAX */
-	double dims[DIMS_MAX]; /* of a list: of its first tensor */
-	double count;          /* elements, of a list of all its tensors */
-	double size;           /* bytes of an element; NAN: the type is not known */
+	size_t rank;           /* number of dimensions; dims[] has at most DIMS_MAX */
+	double dims[DIMS_MAX]; /* of the first tensor of a list */
+	double count;          /* elements; the sum over a list */
+	double size;           /* bytes of an element; NAN: unknown type */
 	enum number number;
-	double packed;    /* numbers in an element: 2 of FP4, else 1 */
-	const char *text; /* the concrete value, `text_len` bytes; not NULL */
+	double packed;    /* numbers in an element: 2 for FP4, otherwise 1 */
+	const char *text; /* concrete value of `text_len` bytes; never NULL */
 	size_t text_len;
 };
 struct operands {
@@ -21,13 +21,14 @@ struct operands {
 	size_t count;
 	const char *name, *step;
 };
-/* false: the texts are no lists of shapes, a size is negative or too large. */
+/* Reads the shapes and values of a call. false: the texts are no lists of shapes, or a size is
+ * negative or too large. */
 bool operands_read(struct operands *out, const struct model_call *call);
-/* An input that is not there is no tensor. */
+/* Returns an operand; one that does not exist is not a tensor. */
 const struct operand *operand_at(const struct operands *i, int index);
 bool operand_is_tensor(const struct operands *i, int index);
-double operand_bytes(const struct operands *i, int index); /* 0: no tensor */
-/* A concrete value: true, a number, a list of numbers; `otherwise` where there is none. */
+double operand_bytes(const struct operands *i, int index); /* 0: not a tensor */
+/* Return a concrete value: a flag, a number, a list of numbers; `otherwise` if there is none. */
 bool operand_flag(const struct operands *i, int index, bool otherwise);
 double operand_number(const struct operands *i, int index, double otherwise);
 size_t operand_list(const struct operands *i, int index, double out[WORDS_MAX]);
@@ -36,10 +37,10 @@ struct model_rule;
 typedef bool model_function(const struct operands *i, const struct model_rule *r,
 			    struct model_cost *out);
 struct model_rule {
-	const char *patterns; /* of fnmatch(), with blanks between */
+	const char *patterns; /* patterns for fnmatch(), separated by blanks */
 	const char *family;
 	model_function *cost;
-	int a, b, c; /* what they are is said at the function */
+	int a, b, c; /* parameters, described at each cost function */
 	unsigned flags;
 	const char *source;
 };

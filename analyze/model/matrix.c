@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products, convolutions and attention: what tensor cores compute. */
+/* Costs of matrix products, convolutions and attention: what tensor cores compute. */
 #include "analyze/model/internal.h"
 
 #include <math.h>
@@ -18,7 +18,8 @@ static bool has_rank(const struct operand *in, size_t least, size_t most)
 	return in->is_tensor && in->rank >= least && in->rank <= most && most <= DIMS_MAX;
 }
 
-/* Bytes of an element that the operator writes: what it names as a type, as c10::ScalarType. */
+/* Returns the bytes of an element of the result, from the operator's argument of type
+ * c10::ScalarType. */
 static double result_size(const struct operands *i, int type, double otherwise)
 {
 	switch ((int)operand_number(i, type, -1)) {
@@ -35,7 +36,7 @@ static double result_size(const struct operands *i, int type, double otherwise)
 	}
 }
 
-/* `batch` products of (m, k) and (k, n); the bytes are the caller's. */
+/* Sets the cost of `batch` products of (m, k) and (k, n), except for bytes. */
 static void product_put(struct model_cost *out, double batch, double m, double n, double k)
 {
 	const double sizes[] = { m, n, k };
@@ -48,7 +49,7 @@ static void product_put(struct model_cost *out, double batch, double m, double n
 				      fmod(sizes[at], ALIGNED_SIZE) != 0;
 }
 
-/* a, b: the factors; c: what is added, -1 none. */
+/* a, b: the factors; c: the summand, -1: none. */
 bool cost_product(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *a = operand_at(i, r->a), *b = operand_at(i, r->b);
@@ -80,8 +81,8 @@ bool cost_product(const struct operands *i, const struct model_rule *r, struct m
 	return true;
 }
 
-/* a: rows of all groups; b: a matrix for each group, or, for its gradient, rows again; c: where
- * the offsets of groups are. */
+/* a: rows of all groups; b: a matrix for each group or, for its gradient, rows again; c: the
+ * offsets of groups. */
 bool cost_grouped(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *a = operand_at(i, r->a), *b = operand_at(i, r->b);
@@ -97,14 +98,14 @@ bool cost_grouped(const struct operands *i, const struct model_rule *r, struct m
 		n = dim(b, 2);
 	}
 	product_put(out, batch, m, n, k * a->packed);
-	if (a->rank == 2 && b->rank == 2) /* a product for each group */
+	if (a->rank == 2 && b->rank == 2) /* one product for each group */
 		batch = groups;
 	out->bytes = operand_bytes(i, r->a) + operand_bytes(i, r->b) +
 		     batch * m * n * (a->size == 1 ? 2 : a->size);
 	return true;
 }
 
-/* a: a matrix or vector, b: a vector; c: what is added. */
+/* a: a matrix or vector; b: a vector; c: the summand. */
 bool cost_vector_product(const struct operands *i, const struct model_rule *r,
 			 struct model_cost *out)
 {
@@ -138,7 +139,8 @@ static bool list_spread(const struct operands *i, int index, size_t n, double *o
 	return count == n || (count == 1 && n > 0);
 }
 
-/* Elements of the result; NAN: the call's values are not known.  `at` is the place of the stride.
+/* Returns the number of elements of the result; NAN: the call's values are unknown. `at` is the
+ * index of the stride.
  */
 static double convolution_results(const struct operands *i, const struct operand *x,
 				  const struct operand *w, int at, bool is_transposed,
@@ -174,7 +176,7 @@ static bool is_convolution(const struct operand *x, const struct operand *w)
 	return has_rank(x, 3, DIMS_MAX) && has_rank(w, x->rank, x->rank) && w->dims[0] > 0;
 }
 
-/* a: input; b: filters; c: place of the stride. */
+/* a: input; b: filters; c: index of the stride. */
 bool cost_convolution(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, r->a), *w = operand_at(i, r->b);
@@ -192,7 +194,7 @@ bool cost_convolution(const struct operands *i, const struct model_rule *r, stru
 	return true;
 }
 
-/* a: gradient, b: input; the filters follow; c: place of the stride. */
+/* a: gradient; b: input, followed by the filters; c: index of the stride. */
 bool cost_convolution_backward(const struct operands *i, const struct model_rule *r,
 			       struct model_cost *out)
 {
@@ -216,7 +218,7 @@ bool cost_convolution_backward(const struct operands *i, const struct model_rule
 	return true;
 }
 
-/* The gradient of the input alone: a: gradient of the result; b: filters. */
+/* Gradient of the input alone. a: gradient of the result; b: filters. */
 bool cost_convolution_input(const struct operands *i, const struct model_rule *r,
 			    struct model_cost *out)
 {
@@ -225,12 +227,13 @@ bool cost_convolution_input(const struct operands *i, const struct model_rule *r
 	if (!is_convolution(grad, w))
 		return false;
 	out->flops = 2 * grad->count * w->count / w->dims[0];
-	out->bytes = NAN; /* the size of the input is a value that is not recorded */
+	out->bytes = NAN; /* the size of the input is not recorded */
 	return true;
 }
 
-/* Windows of the input, of which each makes a result: a: over how many dimensions; b: place of
- * ceil_mode, before which max_pool has the dilation; c: bytes of an index beside each result. */
+/* Pooling: each window of the input gives one result. a: number of dimensions; b: index of
+ * ceil_mode, which in max_pool follows the dilation; c: bytes of an index stored with each
+ * result. */
 bool cost_pool(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, 0);
@@ -251,7 +254,7 @@ bool cost_pool(const struct operands *i, const struct model_rule *r, struct mode
 
 		if (!(stride >= 1 && kernel[d] >= 1 && size >= 1 && last >= 0))
 			return false;
-		/* the last window begins inside the input or the padding before it */
+		/* the last window must begin inside the input or the padding before it */
 		last = is_ceil ? ceil(last) : floor(last);
 		last -= is_ceil && last * stride >= size + pad ? 1 : 0;
 		results = results / size * (last + 1);
@@ -288,7 +291,8 @@ static bool heads_read(const struct operands *i, int first, bool heads_last, str
 	return true;
 }
 
-/* Pairs of a query and a key that it may see; of equal numbers by convention a half. */
+/* Returns the number of pairs of a query and a key that it attends to. With a causal mask and equal
+ * numbers that is half of all, by convention. */
 static double pairs_seen(double queries, double keys, bool is_causal, bool aligns_end)
 {
 	double less = queries < keys ? queries : keys;
@@ -306,7 +310,7 @@ static bool is_causal(const struct operands *i, const struct model_rule *r)
 					 : operand_flag(i, r->b, false);
 }
 
-/* a: q, before k and v; b: whether it is causal. */
+/* a: q, followed by k and v; b: index of is_causal. */
 bool cost_attention(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	struct heads h;
@@ -321,8 +325,8 @@ bool cost_attention(const struct operands *i, const struct model_rule *r, struct
 	return true;
 }
 
-/* a: q; the gradient of the result stands before it; b: whether it is causal.  The scores are
- * computed again, so that there are five products. */
+/* a: q, preceded by the gradient of the result; b: index of is_causal. The scores are computed
+ * again, which makes five products. */
 bool cost_attention_backward(const struct operands *i, const struct model_rule *r,
 			     struct model_cost *out)
 {
@@ -338,9 +342,9 @@ bool cost_attention_backward(const struct operands *i, const struct model_rule *
 	return true;
 }
 
-/* Sequences one behind the other: a: q (tokens, heads, width); b: causal; c: lengths of q and k,
- * before the greatest of each at c + 2 and c + 3.  A sequence is as long as the greatest, and the
- * others are taken as equally long. */
+/* Concatenated sequences. a: q (tokens, heads, width); b: index of is_causal; c: lengths of q and
+ * k, whose greatest values are at c + 2 and c + 3. One sequence has the greatest length; the others
+ * are assumed to be equally long. */
 bool cost_attention_lengths(const struct operands *i, const struct model_rule *r,
 			    struct model_cost *out)
 {
@@ -367,7 +371,7 @@ bool cost_attention_lengths(const struct operands *i, const struct model_rule *r
 }
 
 struct step_sums {
-	double q, k, qq, qk; /* of all sequences: tokens of queries, of keys, squares, products */
+	double q, k, qq, qk; /* sums over sequences: tokens of q and k, q * q, q * k */
 };
 
 static bool sums_read(const char *text, struct step_sums *context, struct step_sums *generation)
@@ -406,8 +410,8 @@ bool model_is_step(const char *text)
 	return sums_read(text, &context, &generation);
 }
 
-/* Of a server: a: q (tokens, heads, width), before k and v, which may be pages of a cache; b: the
- * result.  Lengths are the step's. */
+/* Attention of a server. a: q (tokens, heads, width), followed by k and v, which may be pages of a
+ * cache; b: the result. The lengths are in the step's annotation. */
 bool cost_attention_step(const struct operands *i, const struct model_rule *r,
 			 struct model_cost *out)
 {
@@ -420,7 +424,7 @@ bool cost_attention_step(const struct operands *i, const struct model_rule *r,
 		return false;
 	double queries = q->dims[1] * (q->dims[2] + dim(v, 1));
 	double keys = dim(k, 2) * (dim(k, 1) + dim(v, 1));
-	/* q may be stored in fewer bytes than what it is multiplied in */
+	/* q may be stored in fewer bytes than it is multiplied in */
 	double results = operand_at(i, r->b)->size;
 
 	out->flops = queries * (2 * c.qk - c.qq + 2 * g.qk);

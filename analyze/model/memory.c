@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What memory bounds: operators on each element, reductions, normalisations, copies, optimizers. */
+/* Costs of operators bound by memory: elementwise, reductions, normalizations, copies,
+ * optimizers. */
 #include "analyze/model/internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Elements of what inputs [0, n) make together by broadcasting; NAN: they do not fit. */
+/* Returns the elements of the broadcast of inputs [0, n); NAN: the shapes do not match. */
 static double broadcast(const struct operands *i, int n)
 {
 	double sizes[DIMS_MAX], count = 1;
@@ -31,8 +32,8 @@ static double broadcast(const struct operands *i, int n)
 	return count;
 }
 
-/* Each element of the result from one of each input: a: how many inputs; b: operations of one
- * element.  A tensor behind the inputs is where the result goes. */
+/* Elementwise operators. a: number of inputs; b: operations per element. A tensor after the inputs
+ * is the result's destination. */
 bool cost_each(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	double results = broadcast(i, r->a), size = 0;
@@ -47,7 +48,7 @@ bool cost_each(const struct operands *i, const struct model_rule *r, struct mode
 		if (!in->is_tensor)
 			continue;
 		out->bytes += r->flags & WRITES_ONLY ? 0 : in->count * in->size;
-		/* a single number does not make the result wider */
+		/* a scalar does not widen the result */
 		if (!has_tensor || (in->rank && (in->size > size || isnan(in->size))))
 			size = in->size;
 		has_tensor |= in->rank > 0;
@@ -60,8 +61,9 @@ bool cost_each(const struct operands *i, const struct model_rule *r, struct mode
 	return !isnan(results);
 }
 
-/* A result as large as input a, of the first input's type: b: operations of an element; c: the
- * inputs that are read, as bits.  HALVES: it is half as large; UPDATES: it is read before. */
+/* A result of the size of input a and the type of the first input. b: operations per element;
+ * c: bit mask of the inputs that are read. HALVES: half that size; UPDATES: the result is read
+ * first. */
 bool cost_sized(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	double n = operand_at(i, r->a)->count / (r->flags & HALVES ? 2 : 1);
@@ -74,7 +76,7 @@ bool cost_sized(const struct operands *i, const struct model_rule *r, struct mod
 	return operand_is_tensor(i, r->a);
 }
 
-/* Sums of rows of a table (0), by their numbers (1) and the begins of the sums among these (2). */
+/* Sums of rows of a table (input 0), by indices (1) and the offset of each sum in these (2). */
 bool cost_bag(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, 0), *rows = operand_at(i, 1);
@@ -87,8 +89,8 @@ bool cost_bag(const struct operands *i, const struct model_rule *r, struct model
 	return x->is_tensor && x->rank == 2 && rows->is_tensor && operand_is_tensor(i, 2);
 }
 
-/* Padding and nearest neighbours: each element of the result reads one.  a: place of the sizes; b:
- * 1: they are added at both ends, last dimension first. */
+/* Padding and nearest neighbours, where each element of the result reads one. a: index of the
+ * sizes; b: 1: they are added at both ends, last dimension first. */
 bool cost_resample(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, 0);
@@ -112,7 +114,8 @@ bool cost_resample(const struct operands *i, const struct model_rule *r, struct 
 	return results >= 0;
 }
 
-/* a: place of the dimensions, none: all of them; b: bytes of an index beside each result. */
+/* a: index of the dimensions, which defaults to all; b: bytes of an index stored with each
+ * result. */
 bool cost_reduce(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, 0);
@@ -137,7 +140,7 @@ bool cost_reduce(const struct operands *i, const struct model_rule *r, struct mo
 	return true;
 }
 
-/* How many weights a normalisation has: channels, or the elements of the normalised shape. */
+/* Returns the number of weights: channels, or elements of the normalized shape. */
 static double norm_weights(const struct operands *i, const struct operand *x, bool is_shape, int at)
 {
 	double sizes[WORDS_MAX], count = 1;
@@ -145,7 +148,7 @@ static double norm_weights(const struct operands *i, const struct operand *x, bo
 
 	if (!is_shape)
 		return x->rank > 1 && x->rank <= DIMS_MAX ? x->dims[1] : NAN;
-	if (!n && x->rank && x->rank <= DIMS_MAX) /* the value was not recorded */
+	if (!n && x->rank && x->rank <= DIMS_MAX) /* the shape was not recorded */
 		return operand_is_tensor(i, at + 1) ? operand_at(i, at + 1)->count
 						    : x->dims[x->rank - 1];
 	for (size_t d = 0; d < n; d++)
@@ -153,7 +156,8 @@ static double norm_weights(const struct operands *i, const struct operand *x, bo
 	return n ? count : NAN;
 }
 
-/* a: the weight; the bias follows; b: whether it trains, -1: its statistics are always computed. */
+/* a: the weight, followed by the bias; b: index of the training flag, -1: statistics are always
+ * computed. */
 bool cost_norm(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, 0);
@@ -169,7 +173,7 @@ bool cost_norm(const struct operands *i, const struct model_rule *r, struct mode
 	return true;
 }
 
-/* a: input; b: weight, c: place of the mask of what is wanted; the gradient is the same size. */
+/* a: input; b: weight; c: index of the mask of gradients to compute, which have the same sizes. */
 bool cost_norm_backward(const struct operands *i, const struct model_rule *r,
 			struct model_cost *out)
 {
@@ -186,7 +190,7 @@ bool cost_norm_backward(const struct operands *i, const struct model_rule *r,
 	return true;
 }
 
-/* a: input; b: weight.  ADDS_RESIDUAL: a tensor is added first, and kept. */
+/* a: input; b: weight. ADDS_RESIDUAL: a tensor is added first, and the sum is kept. */
 bool cost_rms(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, r->a), *w = operand_at(i, r->b);
@@ -201,7 +205,7 @@ bool cost_rms(const struct operands *i, const struct model_rule *r, struct model
 	return true;
 }
 
-/* a: input; the gradient is before it; b: weight; c: mask. */
+/* a: input, preceded by the gradient; b: weight; c: index of the mask. */
 bool cost_rms_backward(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, r->a), *w = operand_at(i, r->b);
@@ -218,8 +222,8 @@ bool cost_rms_backward(const struct operands *i, const struct model_rule *r, str
 	return true;
 }
 
-/* Rows of a table by their numbers: a: table, b: numbers; c: dimension, -1: numbers choose rows of
- * the first; flag BY_SHAPE: each number chooses an element. */
+/* Rows of a table by their indices. a: table; b: indices; c: index of the dimension, -1: the first
+ * one. BY_SHAPE: each index selects an element. */
 bool cost_rows(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, r->a), *rows = operand_at(i, r->b);
@@ -237,7 +241,7 @@ bool cost_rows(const struct operands *i, const struct model_rule *r, struct mode
 	return true;
 }
 
-/* The gradient of a table: a: gradient; b: numbers; c: how many rows it has. */
+/* Gradient of a table. a: gradient; b: indices; c: number of rows of the table. */
 bool cost_rows_backward(const struct operands *i, const struct model_rule *r,
 			struct model_cost *out)
 {
@@ -252,8 +256,8 @@ bool cost_rows_backward(const struct operands *i, const struct model_rule *r,
 	return true;
 }
 
-/* Experts: a: tokens (M, K); their two matrices follow, (E, N or 2 N, K) and (E, K, N); b: the
- * numbers of the experts of each token. */
+/* Mixture of experts. a: tokens (M, K), followed by two matrices, (E, N or 2 N, K) and (E, K, N);
+ * b: the indices of each token's experts. */
 bool cost_experts(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *x = operand_at(i, r->a), *up = operand_at(i, r->a + 1),
@@ -275,7 +279,7 @@ bool cost_experts(const struct operands *i, const struct model_rule *r, struct m
 	return true;
 }
 
-/* Inputs a to b, read once and written once; c: operations of an element. */
+/* Reads and writes inputs a to b once. c: operations per element. */
 bool cost_move(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	out->flops = out->bytes = 0;
@@ -286,7 +290,7 @@ bool cost_move(const struct operands *i, const struct model_rule *r, struct mode
 	return operand_is_tensor(i, r->a);
 }
 
-/* What torch.compile names its kernels after, by the operations of an element. */
+/* Operators in names of torch.compile's kernels, by operations per element. */
 static const struct {
 	double operations;
 	const char *words;
@@ -299,7 +303,8 @@ static const struct {
 	{ 8, " gelu " },
 };
 
-/* "triton_red_fused_add_mean_0": the operators that were fused, over the largest argument. */
+/* Returns the operations per element of "triton_red_fused_add_mean_0": the sum over the fused
+ * operators, each applied to the largest argument. */
 static double compiled_operations(const char *name)
 {
 	double sum = 0;
@@ -331,8 +336,8 @@ bool cost_compiled(const struct operands *i, const struct model_rule *r, struct 
 	return most > 0;
 }
 
-/* Lists of tensors, one by one, which begin with the result's: a: how often a list of this size is
- * read or written beside that; b: operations of an element. */
+/* Lists of tensors, starting with the result's. a: how often one list is read or written besides;
+ * b: operations per element. */
 bool cost_list(const struct operands *i, const struct model_rule *r, struct model_cost *out)
 {
 	const struct operand *p = operand_at(i, 0);

@@ -25,37 +25,39 @@ enum number {
 };
 const char *number_word(enum number n);
 
-#define MODEL_MOST 9e17 /* a call of more has no model: sums of them fit 64 bits */
+#define MODEL_MOST 9e17 /* calls with more have no model, so that sums fit 64 bits */
 
 struct model_rule; /* a row of the table of models */
 
-/* The row for operators of that name, or NULL.  The search compares the name with all patterns, so
- * callers keep its result for each name. */
+/* Returns the row for operators of that name, or NULL. It compares the name with all patterns, so
+ * callers should cache the result. */
 const struct model_rule *model_rule_of(const char *name);
 
-/* What the trace says about a call.  Texts are JSON as Kineto writes it; NULL: unknown. */
+/* A call as the trace describes it. Texts are JSON as Kineto writes it; NULL: unknown. */
 struct model_call {
 	const char *name;
 	const struct model_rule *rule;       /* model_rule_of(name) */
 	const char *dims, *types, *concrete; /* Input Dims, Input type, Concrete Inputs */
-	const char *step; /* the annotation of a serving step that it is in, or NULL */
+	const char *step; /* annotation of the serving step around the call, or NULL */
 };
 struct model_cost {
 	const char *family;  /* "gemm"; constant */
-	double flops, bytes; /* of one call; bytes NAN: a type is not known */
-	enum number number;  /* of its first input */
-	bool is_matrix;      /* tensor or matrix cores can do it: counted in MFU */
-	bool is_misaligned;  /* matrices of 16 bits with a size that is no multiple of 8 */
+	double flops, bytes; /* of one call; bytes is NAN if a type is unknown */
+	enum number number;  /* type of the first input */
+	bool is_matrix;      /* tensor or matrix cores can compute it: counted in MFU */
+	bool is_misaligned;  /* 16-bit matrices with a size that is not a multiple of 8 */
 	bool is_small;       /* a matrix product with fewer than 64 rows or columns */
-	double fewer;        /* times fewer multiplications of the algorithm that ran; 1 */
-	double tiles;        /* of 128 x 128 results of a matrix product; 0: none */
+	double fewer;        /* factor of fewer multiplications in the algorithm that ran; 1 */
+	double tiles;        /* tiles of 128 x 128 in the result of a matrix product; 0: none */
 };
-/* false: there is no model, or the shapes cannot be read or do not fit. */
+/* Computes the cost of a call. false: there is no model, or the shapes cannot be read or do not
+ * match. */
 bool model_of(const struct model_call *call, struct model_cost *out);
-/* Whether the cost of an operator depends on model_call.step. */
+/* Returns whether the cost of an operator depends on model_call.step. */
 bool model_wants_step(const struct model_rule *rule);
-/* Whether a text is the annotation of a serving step, with lengths of its sequences. */
+/* Returns whether a text is the annotation of a serving step with the lengths of its sequences. */
 bool model_is_step(const char *text);
 
-/* For tests and help: a row of the table, NULL past the end; *source is that of its formula. */
+/* For tests and help: returns the pattern of a row, NULL past the end; *source is the source of its
+ * formula. */
 const char *model_row(size_t index, const char **family, const char **source);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ELEMENTS_MAX 9e15 /* more than any memory has: below it a double counts exactly */
+#define ELEMENTS_MAX 9e15 /* more than any memory has; below it doubles count exactly */
 
 static const struct {
 	const char *name;
@@ -44,7 +44,7 @@ static const struct {
 	{ "c10::complex<double>", 16, NUMBER_FP64, 1 },
 	{ "c10::complex<c10::Half>", 4, NUMBER_FP16, 1 },
 };
-/* Of inputs that are no tensors. */
+/* Types of inputs that are not tensors. */
 static const char *const plain[] = { "",       "Scalar",      "ScalarList", "GenericList",
 				     "Int",    "Bool",        "Double",     "String",
 				     "Device", "ScalarList?", "None",       "Generator" };
@@ -65,7 +65,7 @@ static const char *blanks(const char *p)
 	return p + strspn(p, " \t\r\n,");
 }
 
-/* One shape, or a list of shapes, whose tensors are counted together. */
+/* Reads a shape, or a list of shapes, whose elements are added up. */
 static const char *shape_read(const char *p, struct operand *in, int depth)
 {
 	double count = 1;
@@ -103,7 +103,7 @@ static const char *shape_read(const char *p, struct operand *in, int depth)
 	return in->count <= ELEMENTS_MAX ? p + 1 : NULL;
 }
 
-/* A text of JSON without its quotes; what is escaped in it stays so. */
+/* Reads a JSON string and returns it without quotes; escapes are not decoded. */
 static const char *text_read(const char *p, const char **text, size_t *len)
 {
 	const char *end = *p == '"' ? p + 1 : NULL;
@@ -149,10 +149,9 @@ bool operands_read(struct operands *out, const struct model_call *call)
 		for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 			if (strlen(plain[i]) == len && !memcmp(plain[i], text, len))
 				in.is_tensor = false;
-		in.is_tensor |= in.rank > 0; /* whatever the file says, or not, of its type */
+		in.is_tensor |= in.rank > 0; /* even if its type is missing */
 		if (len == 10 && !memcmp(text, "TensorList", 10))
-			in.is_tensor =
-				in.rank > 0; /* an empty list: its tensors were not recorded */
+			in.is_tensor = in.rank > 0; /* empty list: its tensors were not recorded */
 		values = values ? text_read(blanks(values), &in.text, &in.text_len) : NULL;
 		if (out->count < OPERANDS_MAX)
 			out->in[out->count++] = in;
@@ -195,7 +194,7 @@ double operand_number(const struct operands *i, int index, double otherwise)
 	return end == in->text || !isfinite(value) ? otherwise : value;
 }
 
-/* "[1, 2]", "[True, False]", or one number. */
+/* Accepts "[1, 2]", "[True, False]" and a single number. */
 size_t operand_list(const struct operands *i, int index, double out[WORDS_MAX])
 {
 	const struct operand *in = operand_at(i, index);

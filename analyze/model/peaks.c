@@ -12,12 +12,12 @@
 		0, fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8                                    \
 	}
 
-/* The first whose pattern is in the name decides; a pattern "A B" wants both words.  Units and the
- * rest of a row are for devices whose name says nothing. */
+/* The first row whose pattern matches the name is used; a pattern "A B" needs both words. Units and
+ * the other numbers identify devices whose name is unknown. */
 /* clang-format off */
 static const struct {
 	const char *pattern;
-	uint64_t units, warp, major, minor; /* 0: the name has to say it */
+	uint64_t units, warp, major, minor; /* 0: only the name identifies it */
 	struct peaks peaks;
 } rows[] = {
 	{ "V100 PCIE", 0, 0, 0, 0, { "V100 PCIe", "Tesla V100 data sheet", MATRIX(0, 0, 0, 112, 0, 0, 0, 56), 7.1f, 14.1f, 900, 0, 32, 1, 1380 } },
@@ -73,7 +73,7 @@ const struct peaks *peaks_row(size_t index, const char **pattern)
 	return &rows[index].peaks;
 }
 
-/* Whether all words of the pattern are in the name, "A10" not in "A100". */
+/* Returns whether the name contains all words of the pattern; "A10" does not match "A100". */
 static bool name_has(const char *name, const char *pattern)
 {
 	char word[PEAKS_NAME];
@@ -97,7 +97,7 @@ static bool name_has(const char *name, const char *pattern)
 	return true;
 }
 
-/* Whether the name is of a card with other rates than the one of the pattern. */
+/* Returns whether the name is of a card whose rates differ from those of the pattern's card. */
 static bool is_variant(const char *name, const char *pattern)
 {
 	static const char *const words[] = { " Ti", " SUPER", " Laptop", " Max-Q" };
@@ -170,7 +170,7 @@ static float *file_value(struct peaks *p, const char *key)
 	return NULL;
 }
 
-/* The words of a line, which is the caller's and ends with 0. */
+/* Parses one line, which the caller owns and which ends with 0. */
 static enum status row_read(struct file_row *row, char *line, size_t number, struct error *err)
 {
 	char *colon = strchr(line, ':'), *end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table: one row for each pattern of operators. */
+/* The table of models: one row for each list of operators. */
 #include "analyze/model/internal.h"
 
 #include <fnmatch.h>
@@ -17,7 +17,7 @@
 #define MOVED       "bytes moved"
 #define INPUTS      "PyTorch's native_functions.yaml: which inputs are read"
 
-/* The first row with a word that matches, after fnmatch(). */
+/* The first row with a pattern that matches applies, by fnmatch(). */
 /* clang-format off */
 static const struct model_rule rules[] = {
 	{ "aten::mm aten::bmm aten::_int_mm", "gemm", cost_product, 0, 1, -1, 0, PRODUCT },
@@ -133,7 +133,7 @@ static const struct model_rule rules[] = {
 	{ "aten::_foreach_*", "optimizer", cost_list, 1, 1, 0, 0, EACH },
 };
 
-/* Operators of aten on each element, by their names without the "_" of those in place. */
+/* Elementwise operators of aten, by their names without the "_" of in-place ones. */
 static const struct model_rule each_rules[] = {
 	{ "add sub rsub mul div true_divide floor_divide remainder fmod maximum minimum atan2 pow bitwise_* masked_fill"
 	  " sigmoid_backward tanh_backward silu_backward gelu_backward threshold_backward leaky_relu_backward"

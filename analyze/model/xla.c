@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FLOPs as XProf counts them: of products and convolutions from their sizes, of a fusion those of
- * the computation that it calls, and three for each element of any other instruction that computes.
+ * Counts FLOPs as XProf does: products and convolutions by their sizes, a fusion by the computation
+ * that it calls, and three for each element of other instructions that compute.
  */
 #include "analyze/model/xla.h"
 #include "analyze/model/internal.h"
@@ -42,29 +42,29 @@ enum {
 	POSITIONS_MOST = 1 << 20,
 	DEPTH_MOST = 32,
 	PER_ELEMENT = 3,
-	INSTRUCTIONS_MOST = 1 << 20, /* of a hostile program; of more nothing is known */
+	INSTRUCTIONS_MOST = 1 << 20, /* limit for hostile programs; larger ones have no costs */
 	WORK_LEAST = 1 << 24,
 	WORK_PER_BYTE = 16
 };
 
 struct computation {
-	double flops;       /* of one call */
-	enum number number; /* of its first product */
+	double flops;       /* FLOPs of one call */
+	enum number number; /* type of its first product */
 };
 struct xla_program {
 	struct bytes *instructions;
 	size_t count, cap;
 	struct computation *computations;
 	size_t computation_count, computation_cap;
-	/* numbers of instructions and computations, + 1; by_name: by hash */
+	/* map to index + 1 of instructions and computations; by_name: by hash of the name */
 	struct map by_id, by_name, by_computation;
-	/* Fields of operands read, bytes of what was asked for and places of windows counted so
-	 * far: a hostile program names a large operand again and again, and has many large
-	 * windows.  Nothing is known of a program that takes more than work_most. */
+	/* Work so far: fields of operands read, bytes searched and window positions counted. It is
+	 * limited because a hostile program may name a large operand again and again or have many
+	 * large windows. A program that takes more than work_most has no costs. */
 	uint64_t work, work_most;
 };
 struct shape {
-	double count, bytes; /* of a tuple those of all parts */
+	double count, bytes; /* for a tuple the sum over its parts */
 	double dims[DIMS_MAX];
 	size_t rank;
 	enum number number;
@@ -72,7 +72,7 @@ struct shape {
 
 /* ---- messages ---- */
 
-/* The first field of that number. */
+/* Finds the first field with a number. */
 static bool find(struct bytes message, uint32_t number, struct pb_field *out)
 {
 	while (pb_next(&message, out))
@@ -101,7 +101,7 @@ static bool text_is(struct bytes bytes, const char *text)
 	return bytes_left(&bytes) == strlen(text) && begins_with(bytes, text);
 }
 
-/* A list of numbers, packed or not. */
+/* Reads a list of numbers, packed or not. */
 static size_t list_of(struct bytes message, uint32_t number, uint64_t out[LIST_MOST])
 {
 	struct pb_field f;
@@ -120,7 +120,7 @@ static size_t list_of(struct bytes message, uint32_t number, uint64_t out[LIST_M
 
 static struct shape read_shape(struct bytes message, int depth)
 {
-	/* bytes and kinds of the numbers of xla.PrimitiveType */
+	/* sizes in bytes and types by number of xla.PrimitiveType */
 	static const struct {
 		uint8_t size, number;
 	} types[] = {
@@ -158,7 +158,8 @@ static struct shape read_shape(struct bytes message, int depth)
 	return s;
 }
 
-/* What an instruction makes: of a library's call the first part, as the others are its scratch. */
+/* Returns the shape of a result. A library call returns its scratch too, so only the first part
+ * counts. */
 static struct shape result_of(struct bytes instruction)
 {
 	struct pb_field f, first, target;
@@ -189,8 +190,8 @@ static double dim_of(const struct shape *s, uint64_t at)
 	return at < s->rank && at < DIMS_MAX ? s->dims[at] : 1;
 }
 
-/* How many pairs of a place of the result and one of the window lie in the input along one
- * dimension, not in its padding. */
+/* Returns how many pairs of a result position and a window position lie in the input along one
+ * dimension, and not in its padding. */
 static double pairs_of(struct xla_program *p, struct bytes window, double in, double out)
 {
 	double v[WINDOW_VALUES] = { 0 }, inside = 0;
@@ -239,7 +240,8 @@ static double convolution_flops(struct xla_program *p, struct bytes instruction,
 	return flops;
 }
 
-/* Moving, making and naming values computes nothing; what other programs compute is not known. */
+/* Returns whether an instruction computes nothing because it moves, makes or names values, or
+ * belongs to another program. */
 static bool is_free(struct bytes opcode)
 {
 	static const char *const words[] = {
@@ -287,7 +289,7 @@ static bool is_free(struct bytes opcode)
 	return false;
 }
 
-/* XLA writes what is called before its callers, so that no computation calls itself. */
+/* XLA writes a computation before its callers, so none calls itself. */
 static double called_flops(struct xla_program *p, struct bytes instruction, enum number *number)
 {
 	uint64_t called[LIST_MOST];
@@ -303,7 +305,7 @@ static double called_flops(struct xla_program *p, struct bytes instruction, enum
 	return flops;
 }
 
-/* *number gets the type of what a product multiplies. */
+/* *number becomes the type that a product multiplies. */
 static double flops_of(struct xla_program *p, struct bytes instruction, enum number *number)
 {
 	uint64_t ids[LIST_MOST];
@@ -338,7 +340,7 @@ static double flops_of(struct xla_program *p, struct bytes instruction, enum num
 	}
 	if (is_conv)
 		return convolution_flops(p, instruction, &a, &b, &out);
-	if (is_call) { /* M·K, K·N and M·N for each matrix of a batch give M·N·K */
+	if (is_call) { /* M·K, K·N and M·N of each matrix in a batch give M·N·K */
 		double batch = out.rank > 2 ? out.dims[0] : 1;
 
 		return batch > 0 ? 2 * sqrt(a.count * b.count * out.count / batch) : 0;
@@ -355,7 +357,7 @@ static double flops_of(struct xla_program *p, struct bytes instruction, enum num
 
 /* ---- the program ---- */
 
-/* Of two with one key the later is found. */
+/* Adds a number; a later one with the same key replaces it. */
 static enum status put_number(struct map *m, uint64_t key, size_t number, struct error *err)
 {
 	uint64_t *at = map_put(m, key, NULL);
@@ -439,7 +441,7 @@ bool xla_cost(struct xla_program *p, const char *name, struct model_cost *out)
 	for (size_t i = 0, n = list_of(instruction, INSTRUCTION_OPERANDS, ids); i < n; i++)
 		out->bytes += operand_of(p, ids, i).bytes;
 	out->is_matrix = out->number != NUMBER_NONE;
-	/* of a call into a library that is no product nothing is known */
+	/* the cost of a library call is known only if it is a product */
 	return p->work <= p->work_most && out->flops >= 0 && out->flops <= MODEL_MOST &&
 	       out->bytes <= MODEL_MOST && (out->is_matrix || !text_is(f.bytes, "custom-call"));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xla.h - what an operation of a compiled program of XLA computes, from the program's HLO that an
- * XSpace holds (DEFINITIONS.md 8).
+ * xla.h - what an operation of a compiled XLA program computes, from the HLO in an XSpace
+ * (DEFINITIONS.md 8).
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 #include "schemas/base/status.h"
 
 struct xla_program;
-/* Reads the message HloProto.  The bytes stay with the caller and outlive the program, which
- * xla_free() frees.  What is damaged in it is as if it ended there. */
+/* Reads the message HloProto. The bytes are borrowed and must outlive the program, which the caller
+ * frees with xla_free(). A damaged message is read up to the damage. */
 enum status xla_read(const void *bytes, size_t size, struct xla_program **out, struct error *err);
 void xla_free(struct xla_program *p);
-/* What the instruction of that name costs; false: there is none, or nothing of it is known. */
+/* Computes the cost of an instruction by its name; false: there is none, or its cost is unknown. */
 bool xla_cost(struct xla_program *p, const char *name, struct model_cost *out);

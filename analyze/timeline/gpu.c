@@ -31,7 +31,8 @@ static enum status work_release(struct sweep *s, uint32_t work, struct error *er
 	return spans_add(s, &s->free_work, &work, sizeof(work), err);
 }
 
-/* DEFINITIONS.md 2: began first, then the lower stream, then the lower correlation. */
+/* Implements the owner rule of DEFINITIONS.md 2: the earlier begin, then the lower stream, then the
+ * lower correlation. */
 static bool owns_before(const struct running_work *a, const struct running_work *b)
 {
 	if (a->begin_ns != b->begin_ns)
@@ -66,7 +67,7 @@ static void heap_up(const struct sweep *s, struct span_queue *heap)
 	at[i] = moving;
 }
 
-/* Takes the top away. */
+/* Removes the work that ends first. */
 static void heap_pop(const struct sweep *s, struct span_queue *heap)
 {
 	uint32_t *at = ids(heap), moving = at[--heap->count];
@@ -99,7 +100,7 @@ static inline bool goes_on(const struct segment *last, const struct gpu *g,
 	       last->gpu == g->index && last->part == part;
 }
 
-/* One more segment, or the last one longer, from where the GPU is at; `of` owns it. */
+/* Emits a segment from g->at_ns to `end_ns` with owner `of`, or extends the last one. */
 static inline enum status emit(struct sweep *s, struct gpu *g, const struct running_work *of,
 			       uint8_t busy, uint8_t part, uint64_t end_ns, struct error *err)
 {
@@ -132,7 +133,7 @@ static inline enum status emit(struct sweep *s, struct gpu *g, const struct runn
 	return ST_OK;
 }
 
-/* For the host's phase intervals, which may come later. */
+/* Keeps a busy interval for the host's phase intervals, which may come later. */
 static inline enum status note_busy(struct sweep *s, struct gpu *g, uint64_t begin_ns,
 				    uint64_t end_ns, struct error *err)
 {
@@ -145,7 +146,7 @@ static inline enum status note_busy(struct sweep *s, struct gpu *g, uint64_t beg
 	return spans_add(s, &g->busy, &(struct span){ begin_ns, end_ns }, sizeof(*busy), err);
 }
 
-/* The work of a class without those that are over. */
+/* Removes work that has ended from the list of its class. */
 static enum status class_sweep(struct sweep *s, struct span_queue *running, struct error *err)
 {
 	size_t from, to = 0;
@@ -163,7 +164,7 @@ static enum status class_sweep(struct sweep *s, struct span_queue *running, stru
 	return ST_OK;
 }
 
-/* The earliest end is reached. */
+/* Ends the work with the earliest end. */
 static enum status one_ends(struct sweep *s, struct gpu *g, struct error *err)
 {
 	uint32_t work = ids(&g->ends)[0];
@@ -192,7 +193,7 @@ static inline enum status emit_busy(struct sweep *s, struct gpu *g,
 
 static const uint8_t busy_bits[CLASS_IDLE] = { BUSY_COMPUTE, BUSY_COMM, BUSY_COPY };
 
-/* Of several that run the first of the first class is the owner. */
+/* Emits a segment while several run: the first work of the first class is the owner. */
 static enum status emit_many(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)
 {
 	const struct span_queue *running = g->running;
@@ -220,7 +221,7 @@ static enum status run_alone(struct sweep *s, struct gpu *g, uint64_t until_ns, 
 	return work_release(s, over, err);
 }
 
-/* Running work up to an instant before which nothing else begins. */
+/* Runs work up to an instant before which no other work begins. */
 static enum status run_until(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err)
 {
 	uint64_t end_ns;
@@ -237,7 +238,7 @@ static enum status run_until(struct sweep *s, struct gpu *g, uint64_t until_ns, 
 	return ST_OK;
 }
 
-/* Into the lists of those that run side by side. */
+/* Adds work to the lists that are used while several run. */
 static enum status start_beside(struct sweep *s, struct gpu *g, uint32_t work, struct error *err)
 {
 	enum gpu_class class = work_at(s, work)->class;
@@ -254,7 +255,7 @@ static enum status start(struct sweep *s, struct gpu *g, uint32_t work, struct e
 	uint32_t before = g->alone;
 
 	if (work_at(s, work)->begin_ns == work_at(s, work)->end_ns)
-		return work_release(s, work, err); /* never runs, but may have ended a gap */
+		return work_release(s, work, err); /* it never runs, but may have ended a gap */
 	if (before == NO_ID && !g->ends.count) {
 		g->alone = work;
 		return ST_OK;
@@ -265,7 +266,7 @@ static enum status start(struct sweep *s, struct gpu *g, uint32_t work, struct e
 	return start_beside(s, g, work, err);
 }
 
-/* DEFINITIONS.md 5: what has no launch is classed in the order of owners. */
+/* Classifies work without a launch in owner order (DEFINITIONS.md 5). */
 static inline void work_origin(struct gpu *g, struct running_work *work)
 {
 	if (work->origin == ORIGIN_LAUNCH)
@@ -274,7 +275,8 @@ static inline void work_origin(struct gpu *g, struct running_work *work)
 		work->origin = g->launch_seen ? ORIGIN_UNKNOWN : ORIGIN_BEFORE;
 }
 
-/* Whether the stream of `e` was made to wait after its op before was asked for, but before `e`. */
+/* Returns whether the stream of `e` was made to wait between the launch of its previous op and that
+ * of `e`. */
 static bool has_waited(const struct sweep *s, const struct running_work *e)
 {
 	const struct stream *stream = &s->streams[e->track <= s->track_count ? e->track : 0];
@@ -340,7 +342,7 @@ static enum status name_note(struct gpu *g, const struct running_work *work, str
 	return ST_OK;
 }
 
-/* What the next gaps have to know of what begins now. */
+/* Notes what later gaps need about work that begins now. */
 static inline void work_note(struct sweep *s, struct gpu *g, const struct running_work *work)
 {
 	s->streams[work->track <= s->track_count ? work->track : 0].asked_ns =
@@ -353,7 +355,8 @@ static inline void work_note(struct sweep *s, struct gpu *g, const struct runnin
 	g->last_correlation = work->correlation;
 }
 
-/* All that begins at one instant has come: it ends the gap before it and begins to run. */
+/* Handles all work that begins at one instant, once it is complete: ends the gap before it and
+ * starts to run it. */
 static enum status group_start(struct sweep *s, struct gpu *g, struct error *err)
 {
 	uint8_t part = g->in_span ? PART_SPAN : PART_LEAD;

@@ -38,7 +38,7 @@ uint64_t host_certain_ns(const struct sweep *s, const struct host *h, uint64_t g
 	return certain_ns;
 }
 
-/* What of [begin, end) the GPU did nothing in; busy intervals before `end` are used up. */
+/* Returns how long the GPU was idle in [begin, end). Drops busy intervals that end by then. */
 static uint64_t idle_within(struct gpu *g, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct span *busy = g->busy.items;
@@ -75,13 +75,13 @@ static void gpu_meanwhile(const struct sweep *s, const struct host *h, struct gp
 		return;
 	idle_ns = idle_within(g, begin_ns, st->end_ns);
 	beyond_ns = st->end_ns > certain_ns ? st->end_ns - later(begin_ns, certain_ns) : 0;
-	sums_put(&g->during, st, idle_ns - beyond_ns); /* beyond its last work nothing is busy */
+	sums_put(&g->during, st, idle_ns - beyond_ns); /* after its last work the GPU is not busy */
 	sums_put(&g->held, st, beyond_ns);
 	g->host_ns = st->end_ns;
 }
 
-/* Time of S up to which all is accounted for: *at_ns moves on.  What is not certain to be in the
- * window is held. */
+/* Adds a phase interval from *at_ns on to `sums` and advances *at_ns. Time that may lie beyond the
+ * window goes to `held`. */
 static void time_put(struct phase_sums *sums, struct phase_sums *held, uint64_t *at_ns,
 		     uint64_t certain_ns, const struct phase_interval *st)
 {
@@ -100,7 +100,8 @@ static void time_put(struct phase_sums *sums, struct phase_sums *held, uint64_t 
 	*at_ns = st->end_ns;
 }
 
-/* Before the host's first event S may be known all the same: a cut has left only GPU work. */
+/* Accounts for the step thread before the host's first event. It can be known there: a filter may
+ * leave only GPU work of that time. */
 static void early_put(const struct sweep *s, struct host *h, struct phase_interval st)
 {
 	if (h->has_host)
@@ -115,7 +116,8 @@ static void wall_put(const struct sweep *s, struct host *h, const struct phase_i
 	time_put(&h->wall, &h->held, &h->host_ns, host_certain_ns(s, h, h->gpu_end_ns), st);
 }
 
-/* Stretches come in order of time: what lies before this one is in none. */
+/* Assigns owed time to a phase interval. Intervals come in time order, so what lies before this one
+ * is in no phase. */
 static void owed_pay(struct host *h, const struct phase_interval *st)
 {
 	const struct phase_interval none = { .phase = PHASE_OTHER };
@@ -143,7 +145,8 @@ void owed_settle(struct host *h)
 	owed_pay(h, &end);
 }
 
-/* The rest of a window: a hole of S may go on in the next, and what it is is known there. */
+/* Notes the rest of a window whose phases are not known yet: a host gap of the step thread may
+ * continue into the next window, and is classified there. */
 static enum status owe(struct sweep *s, uint32_t process, struct phase_sums *total,
 		       const struct span *rest, struct error *err)
 {

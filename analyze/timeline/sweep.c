@@ -55,7 +55,7 @@ static enum status bounds_take(struct sweep *s, struct error *err)
 	}
 	struct bound *b = s->bounds.items;
 	SORT_BY(b, s->bounds.count, UP(struct bound, process), UP(struct bound, begin_ns));
-	/* the next one's opening ends a window: no time is in two */
+	/* a window ends at the latest when the next one opens, so that windows do not overlap */
 	for (i = 1; i < s->bounds.count; i++)
 		if (b[i - 1].process == b[i].process && b[i - 1].end_ns > b[i].begin_ns)
 			b[i - 1].end_ns = b[i].begin_ns;
@@ -179,7 +179,7 @@ static enum status gpu_add(struct sweep *s, uint32_t process, uint32_t device, s
 	return ST_OK;
 }
 
-/* Of a track that has done nothing yet. */
+/* Finds or adds the GPU of a track without a cached GPU. */
 static enum status gpu_find(struct sweep *s, uint32_t track, uint32_t *out, struct error *err)
 {
 	size_t i;
@@ -203,7 +203,7 @@ uint32_t sweep_gpu_of(const struct sweep *s, uint32_t track)
 	return s->gpu_of_track[track] - 1;
 }
 
-/* What bounds the host's side of a window (DEFINITIONS.md 1). */
+/* Returns whether an event bounds the host's side of a window (DEFINITIONS.md 1). */
 static bool is_host(const struct event *e)
 {
 	if (e->kind == KIND_RANGE)
@@ -221,8 +221,8 @@ static bool is_profiler(struct sweep *s, uint32_t name)
 	return *known == 2;
 }
 
-/* Whether the host does this for the profiler itself: that bounds no window, where the input does
- * not say itself when it opened and closed. */
+/* Returns whether the host works for the profiler itself. Such an event does not bound a window,
+ * unless the input contains the bounds of its windows. */
 static bool is_for_profiler(struct sweep *s, struct host *h, const struct event *e)
 {
 	if (h->bounds_count)
@@ -235,7 +235,7 @@ static bool is_for_profiler(struct sweep *s, struct host *h, const struct event 
 	    e->end_ns == e->begin_ns || !is_profiler(s, e->name))
 		return e->begin_ns < h->profiler_ns;
 	h->profiler_ns = e->end_ns;
-	h->host_end_ns = h->before_ns; /* the frames around it may have come first */
+	h->host_end_ns = h->before_ns; /* frames around this one may have come before it */
 	if (h->has_host && h->host_begin_ns == e->begin_ns && !h->has_mark) {
 		h->has_host = false;
 		h->is_open = h->has_gpu;
@@ -256,11 +256,11 @@ static void host_open(struct sweep *s, struct host *h, uint64_t begin_ns)
 		return;
 	if (b->begin_ns < begin_ns)
 		h->begin_ns = b->begin_ns < s->from_ns ? s->from_ns : b->begin_ns;
-	h->has_host = true; /* the window's own begin is as good as a host event's */
+	h->has_host = true; /* the begin of a recorded window counts as a host event */
 	h->host_ns = h->host_begin_ns = h->begin_ns;
 }
 
-/* The present window of a process is over. */
+/* Closes the current window of a process. */
 static enum status window_close(struct sweep *s, uint32_t process, uint64_t until_ns,
 				struct error *err)
 {
@@ -271,7 +271,7 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 	if (!h->is_open)
 		return ST_OK;
 	if (!h->has_gpu && !h->has_mark) {
-		h->mark_end_ns = h->host_end_ns; /* the window's end: nothing else says it */
+		h->mark_end_ns = h->host_end_ns; /* nothing else ends the window */
 		host_release(h);
 	}
 	for (size_t i = 0; i < s->gpu_count; i++)
@@ -297,7 +297,7 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 	return ST_OK;
 }
 
-/* Moves on to the window that an instant belongs to. */
+/* Advances to the window that contains an instant. */
 static enum status window_reach(struct sweep *s, uint32_t process, uint64_t at_ns,
 				struct error *err)
 {
@@ -328,7 +328,7 @@ static void gpu_open(struct host *h, struct gpu *g, uint64_t begin_ns)
 	g->end_ns = 0;
 	if (!h->has_host)
 		return;
-	/* all of the host's time so far was time in which this GPU did nothing */
+	/* until now this GPU was idle, so the host's sums apply to it */
 	g->host_ns = h->host_ns;
 	g->during = h->wall;
 	sums_add(&g->during, &h->held);
@@ -352,7 +352,7 @@ static enum status work_release(struct sweep *s, struct host *h, const struct ev
 	return gpu_put(s, g, e, err);
 }
 
-/* Its window is the last, and has begun: an event of the host only moves the end. */
+/* Returns whether the last window has begun, so that host events only move its end. */
 static inline bool host_is_settled(const struct host *h)
 {
 	return h->is_open && h->has_host && h->bound + 1 >= h->bounds_count;
@@ -366,7 +366,7 @@ static enum status event_put(struct sweep *s, const struct event *e, struct erro
 
 	h->events++;
 	if (e->kind == KIND_SYNC && e->subkind == SYNC_STREAM_WAIT) {
-		/* A call makes a stream wait for an event. */
+		/* Notes that a call makes a stream wait for an event. */
 		struct span_queue *waits =
 			&s->streams[e->track <= s->track_count ? e->track : 0].waits;
 
@@ -399,7 +399,7 @@ static enum status intervals_put(struct sweep *s, const struct phase_interval *s
 	return ST_OK;
 }
 
-/* *next_ns: when the next one begins. */
+/* Puts the marks up to `until_ns`. *next_ns becomes the begin of the next one. */
 static enum status marks_put(struct sweep *s, const struct batch *in, size_t *at, uint64_t until_ns,
 			     uint64_t *next_ns, struct error *err)
 {
@@ -422,8 +422,8 @@ static enum status marks_put(struct sweep *s, const struct batch *in, size_t *at
 	return ST_OK;
 }
 
-/* With neither GPU events nor marks a window may end with the host's last event: what lies behind
- * that waits. */
+/* Returns up to where phases may be accounted for. Without GPU events and marks a window may end
+ * with the host's last event, so later intervals wait. */
 static uint64_t host_until(const struct sweep *s, const struct host *h, uint64_t until_ns)
 {
 	uint64_t certain_ns = host_certain_ns(s, h, 0);
