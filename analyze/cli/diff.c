@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --diff A B: two runs side by side; exit 3 when B is slower by --fail-over. */
+/* --diff A B compares two runs; exit code 3 if B is slower by --fail-over. */
 #include "analyze/cli/internal.h"
 
 #include "analyze/format/diff/diff.h"
@@ -8,8 +8,8 @@
 
 enum { KEPT_SETTINGS = 1 << 20 };
 
-/* A side that --partial or --baseline kept: by the same cuts and rules, else it is of something
- * else. */
+/* Reads a file of --partial or --baseline. It must have been made with the same filters and
+ * rules. */
 static enum status read_kept(struct tool *t, const char *path, struct engine_result *r,
 			     struct error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --explain FIGURE [INPUT...]: a definition and, of inputs, values and the events behind them. */
+/* --explain FIGURE [INPUT...] prints a definition and, with inputs, values and the events that
+ * explain them. */
 #include "analyze/cli/internal.h"
 
 #include "analyze/explain/explain.h"

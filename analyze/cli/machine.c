@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine is: its processors, terminal and environment. */
+/* Properties of the machine: processors, terminal and environment. */
 #include "analyze/cli/internal.h"
 #include "analyze/format/page/page.h"
 #include "convert/base/parallel.h"
@@ -40,7 +40,7 @@ enum colour colour_of(bool is_terminal)
 		return COLOUR_NONE;
 	if (!variable_has("COLORTERM", "truecolor") && !variable_has("COLORTERM", "24bit"))
 		return COLOUR_16;
-	/* "15;0": foreground and background of terminals that set it; a light one is 7 or 15 */
+	/* "15;0": foreground;background, set by some terminals; backgrounds 7 and 15 are light */
 	return variable_has("COLORFGBG", ";15") || variable_has("COLORFGBG", ";7") ? COLOUR_LIGHT
 										   : COLOUR_DARK;
 }

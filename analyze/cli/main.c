@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tacho-analyze: inputs to a report. */
+/* tacho-analyze: makes a report from inputs. */
 #include "analyze/cli/internal.h"
 
 #include "analyze/format/diff/diff.h"
@@ -18,7 +18,7 @@
 extern char **environ;
 
 enum { RULES_MAX = 1024 * 1024 };
-#define PAGE_MAX ((size_t)4 << 30) /* of a report as text */
+#define PAGE_MAX ((size_t)4 << 30) /* limit for a report as text */
 
 /* ---- help and version ------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ static enum status print_about(struct tool *t, const struct option_set *sets, st
 
 /* ---- a run ------------------------------------------------------------------------------ */
 
-/* All of a small file that an option names; the text is the caller's to free. */
+/* Reads a small file that an option names. The caller frees the text. */
 static enum status file_load(const char *option, const char *path, char **text, size_t *len,
 			     struct error *err)
 {

@@ -11,7 +11,8 @@
 enum { LINE_MAX_BYTES = 1024 * 1024, NEST_MAX = 64 };
 enum { PARSE_ERROR = -32700, INVALID_REQUEST = -32600, NO_METHOD = -32601, BAD_PARAMS = -32602 };
 
-/* Versions that have the methods below in this form; the last is named to a client of another. */
+/* Versions with the methods below in this form. The last one is offered to clients of other
+ * versions. */
 static const char *const versions[] = { "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25" };
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
@@ -23,8 +24,7 @@ static const char instructions[] =
 
 /* ---- answers ---------------------------------------------------------------------------- */
 
-/* JSON has only characters: a byte of a name in a trace, or of a request, that is none becomes '?'.
- */
+/* Replaces bytes that are not UTF-8, in names or requests, by '?', because JSON requires it. */
 static void mend(char *line)
 {
 	for (size_t left = strlen(line), bytes; left; line += bytes, left -= bytes) {
@@ -36,7 +36,8 @@ static void mend(char *line)
 	}
 }
 
-/* An answer to the request `id`; takes `body`, which is its member `key`. */
+/* Sends an answer to the request `id`. Takes ownership of `body`, which becomes its member
+ * `key`. */
 static enum status answer(const cJSON *id, const char *key, cJSON *body, struct error *err)
 {
 	cJSON *message = cJSON_CreateObject();
@@ -129,7 +130,7 @@ static enum status serve_message(struct mcp_tools *tools, const cJSON *message, 
 	if (!cJSON_IsObject(message) || !method)
 		return refuse(id, INVALID_REQUEST, "a request must be an object with a method",
 			      err);
-	if (!id) /* a notification: it is not answered, and none changes anything here */
+	if (!id) /* a notification: gets no answer, and none has an effect here */
 		return ST_OK;
 	if (!strcmp(method, "initialize"))
 		return answer(id, "result", initialize(params), err);
@@ -143,7 +144,7 @@ static enum status serve_message(struct mcp_tools *tools, const cJSON *message, 
 	return refuse(id, NO_METHOD, why, err);
 }
 
-/* A message that nests deeper than any request needs is refused before cJSON recurses into it. */
+/* Returns whether a message nests deeper than any request needs, before cJSON recurses into it. */
 static bool is_deep(const char *line)
 {
 	size_t depth = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tools of the protocol: what each takes, and the command line that it is. */
+/* The tools of the protocol: the arguments of each, and its command line. */
 #include "analyze/cli/internal.h"
 
 #include "analyze/report/report_list.h"
@@ -21,7 +21,7 @@ enum { PARAMS_MAX = 9, ARGUMENTS_MAX = 24, COMPLAINT_MAX = 2000, FILES_DEPTH = 1
 
 struct param {
 	const char *name, *about;
-	const char *option; /* that it is the value of; NULL: it is a path and an operand */
+	const char *option; /* option that takes it as its value; NULL: it is a path, an operand */
 	bool is_needed;
 };
 
@@ -48,8 +48,8 @@ struct param {
 
 static const struct mcp_tool {
 	const char *name, *about;
-	const char *program;  /* NULL: the folder's files are listed here */
-	const char *fixed[3]; /* its first arguments */
+	const char *program;  /* NULL: lists the folder's files */
+	const char *fixed[3]; /* first arguments */
 	struct param params[PARAMS_MAX];
 } tools[] = {
 	{ "files",
@@ -124,12 +124,12 @@ static const struct mcp_tool {
 enum { TOOLS = sizeof(tools) / sizeof(tools[0]) };
 
 struct mcp_tools {
-	char root[PATH_MAX];     /* without links */
-	char programs[PATH_MAX]; /* the folder of this program, and of tacho-convert */
-	/* Output of the last call, which the next one may page through. */
+	char root[PATH_MAX];     /* resolved path */
+	char programs[PATH_MAX]; /* folder of this program and of tacho-convert */
+	/* Output of the last call. The next call may read another part of it. */
 	struct buf command, output;
 	int exit_code;
-	bool was_cut; /* there was more than MCP_KEPT */
+	bool was_cut; /* the output had more than MCP_KEPT bytes */
 };
 
 enum status mcp_tools_open(struct mcp_tools **out, const char *folder, struct error *err)
@@ -185,7 +185,7 @@ static void add_tool(cJSON *list, const struct mcp_tool *tool)
 		struct buf about;
 
 		buf_init(&about, MCP_ANSWER);
-		/* What it is about, and the values that there are. */
+		/* Writes the description, and the values that exist. */
 		buf_put_text(&about, p->about);
 		for (size_t i = 0; p->option && !strcmp(p->option, "--report") && report_types[i];
 		     i++)
@@ -223,8 +223,8 @@ static bool is_below(const char *root, const char *path)
 	       (!path[len] || path[len] == '/' || root[len - 1] == '/');
 }
 
-static const char *walk_root; /* for the functions that nftw() calls */
-static struct files {         /* that list_file() finds */
+static const char *walk_root; /* used by the callbacks of nftw() */
+static struct files {         /* found by list_file() */
 	struct file {
 		const char *path;
 		uint64_t bytes;
@@ -232,7 +232,7 @@ static struct files {         /* that list_file() finds */
 	size_t count, cap;
 } walk_files;
 
-/* A link in a folder may lead out of what is served. */
+/* Finds a link in a folder that leads out of the folder that is served. */
 static int find_way_out(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	char real[PATH_MAX];
@@ -258,8 +258,8 @@ static int list_file(const char *path, const struct stat *st, int type, struct F
 	return 0;
 }
 
-/* `real` has PATH_MAX bytes.  Links in a folder are followed by who reads it, not by who lists it.
- * false: *text says why the path is none that may be read. */
+/* Resolves a path into `real` (PATH_MAX bytes). Tools that read a folder follow links in it,
+ * listing does not. false: the path may not be read, and *text explains why. */
 static bool settle_path(const struct mcp_tools *t, const char *path, bool is_read, char *real,
 			struct buf *text)
 {
@@ -282,7 +282,7 @@ static bool settle_path(const struct mcp_tools *t, const char *path, bool is_rea
 /* ---- a call ----------------------------------------------------------------------------- */
 
 struct call {
-	char *argv[ARGUMENTS_MAX + 1]; /* each one is our own */
+	char *argv[ARGUMENTS_MAX + 1]; /* each one is allocated */
 	size_t count;
 };
 
@@ -295,7 +295,7 @@ static bool call_add(struct call *c, const char *option, const char *value)
 	return true;
 }
 
-/* false: *text says what is wrong with the arguments. */
+/* false: an argument is wrong, which *text explains. */
 static bool call_make(const struct mcp_tools *t, const struct mcp_tool *tool,
 		      const cJSON *arguments, struct call *c, struct buf *text)
 {
@@ -324,7 +324,7 @@ static bool call_make(const struct mcp_tools *t, const struct mcp_tool *tool,
 	return fits;
 }
 
-/* The child's side: never returns. */
+/* Runs in the child and never returns. */
 static void run_child(const struct call *c, int out, int complaints)
 {
 	static char *const environment[] = { "COLUMNS=120", "LC_ALL=C.UTF-8", "NO_COLOR=1",
@@ -359,7 +359,7 @@ static bool run_call(struct mcp_tools *t, const struct call *c, struct buf *text
 	buf_clear(&t->output);
 	t->was_cut = false;
 	if (child > 0) {
-		/* Appends what the child writes, up to MCP_KEPT bytes; then it is ended. */
+		/* Append what the child writes, up to MCP_KEPT bytes; then stop it. */
 		int from = out[0];
 		uint8_t *place;
 		ssize_t got;
@@ -388,7 +388,7 @@ static bool run_call(struct mcp_tools *t, const struct call *c, struct buf *text
 		       : t->was_cut        ? 0
 		       : WIFEXITED(status) ? WEXITSTATUS(status)
 					   : 128 + WTERMSIG(status);
-	/* What is said on standard error - losses, damage - belongs to the answer. */
+	/* Messages on standard error, about losses or damage, belong to the answer. */
 	len = pread(complaints, complaint, sizeof(complaint), 0);
 	close(complaints);
 	if (len > 0) {
@@ -401,7 +401,7 @@ static bool run_call(struct mcp_tools *t, const struct call *c, struct buf *text
 
 /* ---- the answer ------------------------------------------------------------------------- */
 
-/* The part of the output from `cursor` on, up to the end of a line where there is one. */
+/* Writes the output from `cursor` on, up to the end of a line if possible. */
 static void put_part(struct mcp_tools *t, uint64_t cursor, struct buf *text)
 {
 	const char *all = buf_text(&t->output);
@@ -411,7 +411,7 @@ static void put_part(struct mcp_tools *t, uint64_t cursor, struct buf *text)
 	if (len > MCP_ANSWER) {
 		for (len = MCP_ANSWER; len > MCP_ANSWER / 2 && all[from + len - 1] != '\n'; len--)
 			;
-		if (len == MCP_ANSWER / 2) /* a long line ends between two characters */
+		if (len == MCP_ANSWER / 2) /* cut a long line between two characters */
 			for (len = MCP_ANSWER; ((uint8_t)all[from + len] & 0xc0) == 0x80; len--)
 				;
 	}
@@ -447,7 +447,7 @@ static bool files_call(struct mcp_tools *t, const cJSON *arguments, struct buf *
 	return true;
 }
 
-/* Whether it is the call whose output is still there; from now on this one is. */
+/* Returns whether the kept output belongs to the same call, and remembers this call. */
 static bool is_last_call(struct mcp_tools *t, const struct call *c)
 {
 	struct buf command;
@@ -499,7 +499,7 @@ bool mcp_tools_call(struct mcp_tools *t, const char *name, const cJSON *argument
 	}
 	for (size_t i = 0; i < call.count; i++)
 		free(call.argv[i]);
-	/* 3 is a diff with a slower B, 4 is damage: both have an answer. */
+	/* Exit codes 3 (a diff with a slower B) and 4 (damage) come with an answer. */
 	*failed = !is_done || (t->exit_code && t->exit_code != 3 && t->exit_code != 4);
 	if (is_done && !t->output.len)
 		buf_put_text(text, "no rows: the input has nothing of it");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpirun -n N tacho-analyze INPUT...: process i of n reads every n-th input and gives its partial
- * result to the first, which prints.  Messages about inputs are the first one's too.
+ * mpirun -n N tacho-analyze INPUT...: process i of n reads every n-th input and sends its partial
+ * result to the first, which prints and also reports errors of inputs.
  */
 #include "analyze/cli/internal.h"
 
@@ -29,7 +29,7 @@ static enum status mpi_failed(struct error *err)
 	return fail(err, ST_IO, NOWHERE, "MPI failed");
 }
 
-/* Every n-th path from `first` on, in `share`, which is as long as all paths. */
+/* Fills `share` with every n-th path from `first` on; it has space for all paths. */
 static size_t share_of(const struct input_paths *paths, int first, int n, char **share)
 {
 	size_t count = 0;
@@ -61,14 +61,14 @@ static enum status merge_process(struct tool *t, const struct mpi_plug *plug, in
 	return status;
 }
 
-/* What was asked for, and its files. */
+/* The operands, and their files. */
 struct asked_for {
 	char **operands;
 	size_t count;
 	const struct input_paths *paths;
 };
 
-/* Whether files that were found in folders are of several runs, or one of them was asked for. */
+/* Returns in *out whether the files in folders belong to several runs, or --run was given. */
 static enum status are_several(const struct tool *t, const struct asked_for *of,
 			       const struct engine_result *r, bool *out, struct error *err)
 {
@@ -83,8 +83,8 @@ static enum status are_several(const struct tool *t, const struct asked_for *of,
 	return status;
 }
 
-/* The first process: its own share, then those of all others, which wait to give them.  Of several
- * runs it reads the one that counts again, alone. */
+/* Runs in the first process: reads its own share, then receives those of all others. If there are
+ * several runs it reads the chosen one again, alone. */
 static enum status gather(struct tool *t, const struct mpi_plug *plug, int n,
 			  const struct asked_for *of, struct buf *own, bool *done,
 			  struct error *err)
@@ -114,7 +114,7 @@ static enum status gather(struct tool *t, const struct mpi_plug *plug, int n,
 	return status;
 }
 
-/* *done: nobody waits for us any more. */
+/* *done: no other process waits for this one. */
 static enum status part_do(struct tool *t, const struct mpi_plug *plug, int rank, int n,
 			   const struct asked_for *of, bool *done, struct error *err)
 {
@@ -146,7 +146,7 @@ enum status run_mpi(struct tool *t, char **operands, size_t count, struct error 
 
 	if (t->own.compat)
 		return fail(err, ST_USAGE, NOWHERE, "--compat does not work under mpirun");
-	/* Beside this program, where it was built, or where make install puts it. */
+	/* Look beside this program, where it is built, or where make install puts it. */
 	static const char *const places[] = { "/libtacho-mpi.so", "/../lib/tacho/libtacho-mpi.so" };
 	char path[PATH_BYTES + 64];
 	ssize_t len = readlink("/proc/self/exe", path, PATH_BYTES);
@@ -172,7 +172,7 @@ enum status run_mpi(struct tool *t, char **operands, size_t count, struct error 
 	else if (rank)
 		err->text[0] = '\0'; /* the first process reports it */
 	input_paths_free(&paths);
-	if (done) /* else mpirun ends those that wait */
+	if (done) /* otherwise mpirun ends the processes that wait */
 		plug->close();
 	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes from the processes that mpirun started to the first of them. */
+/* Sends bytes from the processes that mpirun started to the first of them. */
 #include "analyze/cli/mpi_plugin.h"
 
 #include <mpi.h>

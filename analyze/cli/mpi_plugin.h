@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_plugin.h - what libtacho-mpi.so gives to tacho-analyze: the one file that knows MPI is built
- * only where mpi.h is found, and loaded only when mpirun started us.  So the tool itself needs no
- * MPI and runs everywhere.
+ * mpi_plugin.h - interface of libtacho-mpi.so, the only part that uses MPI. It is built only if
+ * mpi.h is found, and loaded only if mpirun started this process, so tacho-analyze itself does not
+ * need MPI.
  *
- * Every function returns 0, or not when MPI failed.  One thread.
+ * Every function returns 0 on success, otherwise MPI failed. All are called on one thread.
  */
 #pragma once
 
@@ -12,9 +12,10 @@
 
 struct mpi_plug {
 	int (*open)(int *rank, int *size);
-	/* Of every process but the first: gives it some bytes; 0: nothing, something went wrong. */
+	/* Sends bytes from any process but the first; length 0 reports a failure. */
 	int (*give)(const void *bytes, size_t len);
-	/* Of the first: how many process `from` gives, then takes them. */
+	/* Called in the first process: ask() returns how many bytes process `from` sends, take()
+	 * receives them. */
 	int (*ask)(int from, size_t *len);
 	int (*take)(int from, void *bytes, size_t len);
 	int (*close)(void);

@@ -72,7 +72,7 @@ const struct option analyze_memory[] = {
 	{ .name = NULL },
 };
 
-/* NULL: there is none. */
+/* Returns NULL if there is no such report. */
 static const struct report_type *compat_find(const char *name)
 {
 	static const struct report_type *const all[] = { &report_compat_hta, &report_compat_pytorch,
@@ -140,7 +140,7 @@ const struct report_type *what_if_report(const struct report_type *out[REPORTS_A
 	bool has_findings = false;
 	size_t count = 1;
 
-	/* The summary alone is the default. */
+	/* If only the summary is listed, it is the default. */
 	if (out[0] != &report_summary || out[1])
 		memcpy(asked, out, sizeof(asked));
 	memset(out, 0, (REPORTS_ASKED + 1) * sizeof(*out));
@@ -183,7 +183,7 @@ enum status reports_parse(const char *text, const struct report_type *out[REPORT
 
 		if (!type)
 			return report_unknown(text, len, err);
-		while (i < count && out[i] != type) /* each once */
+		while (i < count && out[i] != type) /* skip duplicates */
 			i++;
 		if (i == REPORTS_ASKED)
 			return fail(err, ST_USAGE, NOWHERE, "--report: too many names");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --partial and --merge: one report over what many processes read. */
+/* --partial and --merge: one report over inputs that many processes read. */
 #include "analyze/cli/internal.h"
 
 #include "analyze/engine/partial.h"
@@ -74,7 +74,7 @@ enum status run_partial(struct tool *t, char **operands, size_t count, struct er
 	return status != ST_OK ? status : inputs;
 }
 
-/* The whole file: it is what its checksum is of. */
+/* Reads the whole file, which its checksum covers. */
 static enum status file_read(const char *path, struct buf *out, struct error *err)
 {
 	FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;

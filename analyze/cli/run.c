@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run: inputs to a result, a result to a page. */
+/* Reads inputs into a result, and prints a result as a page. */
 #include "analyze/cli/internal.h"
 
 #include "analyze/format/page/page.h"
@@ -92,7 +92,7 @@ static enum status read_paths(struct tool *t, const struct input_paths *paths,
 	return engine_accumulate(out, &how, err);
 }
 
-/* What the traces of --capture know of graphs. */
+/* Adds what the traces of --capture contain about graphs. */
 static enum status read_captures(struct tool *t, struct engine_result *into, struct error *err)
 {
 	const struct report_type *const reports[] = { &report_operators, NULL };
@@ -133,8 +133,8 @@ enum status tool_read(struct tool *t, char **operands, size_t count,
 	bool wants = status == ST_OK && runs_matter(choice.option, &paths), is_read = !wants;
 
 	*out = (struct engine_result){ .tables = NULL };
-	/* Only what was read tells which run it is of: the one that is wanted is read again, alone,
-	 * and a filter may hide what tells it. */
+	/* Runs can only be told apart after reading. If there are several, the chosen one is read
+	 * again, alone; a filter may hide what identifies runs. */
 	if (wants && filter_is_empty(&t->filter)) {
 		status = read_paths(t, &paths, reports, pictures, &tells_runs, err);
 	} else if (wants) {
@@ -242,7 +242,7 @@ static bool asks_for(const struct tool *t, const struct report_type *type)
 	return false;
 }
 
-/* That nothing could be read is not reported again where each input was. */
+/* If nothing could be read, that is not reported again, because each input's error was. */
 enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_filtered,
 			  struct error *err)
 {
@@ -258,8 +258,7 @@ enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_filte
 	    ((t->common.strict && !asks_for(t, &report_check)) || status != ST_OK))
 		return inputs;
 	TRY(print(t, r->tables, err));
-	/* with --strict a recording that is not to be trusted is an error, after the page said why
-	 */
+	/* with --strict a failed check is an error, after the page has explained it */
 	uint64_t bad = t->common.strict && asks_for(t, &report_check) ? check_bad(r->tables) : 0;
 	if (bad)
 		return fail(err, ST_FORMAT, NOWHERE, "failed checks: %llu",

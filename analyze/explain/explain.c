@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Definitions, from the tables of columns, causes, rules and checks. */
+/* Prints definitions from the tables of columns, causes, rules and checks. */
 #include "analyze/explain/explain.h"
 
 #include "analyze/report/report_list.h"
 
-/* Of what tables whose name begins so are, and what stands behind their figures. */
+/* The section and the evidence of tables, by a prefix of the table's name. */
 static const struct table_of {
 	const char *prefix, *section;
-	enum evidence evidence; /* EVIDENCE_COUNT: nothing */
+	enum evidence evidence; /* EVIDENCE_COUNT: no events */
 } tables_of[] = {
 	{ "inputs", "9", EVIDENCE_COUNT },   { "windows", "1", EVIDENCE_COUNT },
 	{ "gpus", "1 and 2", EVIDENCE_GPU }, { "ranks", "1 and 8", EVIDENCE_COUNT },
@@ -80,7 +80,7 @@ static const char *combine_of(const struct column *c)
 	return words[c->combine];
 }
 
-/* The first report that has the table; the summary is a page of all. */
+/* Names the first report with the table. The summary is skipped: it shows tables of all reports. */
 static void add_report_of(struct blocks *b, const struct table_type *t)
 {
 	for (const struct report_type *const *r = report_types; *r; r++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a name to what it names. */
+/* Finds the figures with a name. */
 #include "analyze/explain/explain.h"
 
 #include "analyze/report/check/check.h"
@@ -90,10 +90,10 @@ void figures_visit(visit_figure *visit, void *self)
 /* ---- matching --------------------------------------------------------------------------- */
 
 struct search {
-	const char *asked; /* a name */
-	const char *table; /* of a column, with its length; NULL: any table */
+	const char *asked; /* the name */
+	const char *table; /* prefix of the table's name, with its length; NULL: any table */
 	size_t table_len;
-	unsigned types; /* bits by enum figure_type: of those that are looked for */
+	unsigned types; /* bit set of enum figure_type */
 	struct figure *out;
 	size_t count;
 };
@@ -106,7 +106,7 @@ static void add(struct search *s, const struct figure *one, const char *name)
 	snprintf(s->out[s->count++].name, FIGURE_NAME, "%s", name);
 }
 
-/* Small letters; blanks and dashes are underscores: as JSON writes names. */
+/* Converts to the spelling of JSON: small letters, underscores for blanks and dashes. */
 static void plain_text(const char *text, char out[FIGURE_NAME])
 {
 	size_t i;
@@ -129,7 +129,7 @@ static bool matches_column(const struct search *s, const struct table_type *t,
 	size_t keys = t->under ? table_keys(t->under) : 0, len = strlen(s->asked);
 	char title[FIGURE_NAME];
 
-	if ((size_t)(c - t->columns) < keys) /* those are of the table above */
+	if ((size_t)(c - t->columns) < keys) /* keys of the parent table */
 		return false;
 	if (s->table && !is_prefix(t->name, s->table, s->table_len) &&
 	    !is_prefix(table_member(t), s->table, s->table_len))
@@ -163,7 +163,7 @@ static void search_for(struct search *s, const char *asked, unsigned types)
 	figures_visit(match, s);
 }
 
-/* A phase of the input that is not one of the defaults. */
+/* Finds a phase of the input that is not one of the defaults. */
 static void search_phases(struct search *s, const char *asked, struct tables *tables)
 {
 	struct table *t = tables ? tables_find(tables, "phases") : NULL;
@@ -184,7 +184,8 @@ static bool has_phase(const struct search *s)
 	return false;
 }
 
-/* "gpus.idle_ns", "idle_causes.data", "phases.data.wall_ns": as findings name what is behind. */
+/* Finds "gpus.idle_ns", "idle_causes.data", "phases.data.wall_ns", which findings use for their
+ * figures. */
 static void search_path(struct search *s, const char *asked, struct tables *tables)
 {
 	const char *rest = strchr(asked, '.'), *last = strrchr(asked, '.');
@@ -213,13 +214,13 @@ size_t figures_find(const char *text, struct tables *tables, struct figure out[F
 
 	plain_text(text, asked);
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		if (!strcmp(asked, titles[i][0])) /* of a section of the page */
+		if (!strcmp(asked, titles[i][0])) /* title of a section of the page */
 			snprintf(asked, sizeof(asked), "%s", titles[i][1]);
 	search_for(&s, asked, ~0u);
 	if (!has_phase(&s))
 		search_phases(&s, asked, tables);
 	if (!s.count)
-		search_phases(&s, text, tables); /* annotations are as the user wrote them */
+		search_phases(&s, text, tables); /* annotations keep the user's spelling */
 	if (!s.count && strchr(asked, '.'))
 		search_path(&s, asked, tables);
 	return s.count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A figure in an input: its values, and the events behind it. */
+/* Prints the values of a figure in an input, and the events that explain it. */
 #include "analyze/explain/explain.h"
 
 #include "schemas/base/sort.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { ROWS = 10 /* of values that are shown */ };
+enum { ROWS = 10 /* values that are shown */ };
 
 /* ---- values ----------------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ static const char *value_text(struct blocks *b, const struct column *c, union va
 	return show_count(b, v.u64);
 }
 
-/* "rank 1, GPU 0, forward": the keys of a row, without those that say nothing. */
+/* Returns the keys of a row, such as "rank 1, GPU 0, forward", without unknown ones. */
 static const char *keys_text(struct blocks *b, const struct table_type *type,
 			     const union value *row, bool has_ranks)
 {
@@ -58,7 +58,7 @@ static const char *keys_text(struct blocks *b, const struct table_type *type,
 	return *all ? all : "in this input";
 }
 
-/* A table of what values are of and the values, which long names push to the right. */
+/* Adds a table of labels and values. Long labels push the values to the right. */
 static struct block_table *add_values(struct blocks *b, unsigned width)
 {
 	const struct block_column columns[] = {
@@ -90,7 +90,8 @@ struct sorted {
 	double by;
 };
 
-/* Rows of `t` whose text in column `of` begins with `word` (NULL: all), the greatest first. */
+/* Returns the rows of `t` whose text in column `of` begins with `word` (NULL: all), the greatest
+ * first. */
 static struct sorted *take_rows(struct blocks *b, struct table *t, size_t by, const char *of,
 				const char *word, size_t *count)
 {
@@ -198,7 +199,7 @@ static enum evidence evidence_of(const struct figure *f)
 	return figure_table_evidence(f);
 }
 
-/* The first of the figures that a finding rests on. */
+/* Uses the first figure of a rule that has events. */
 static bool of_rule(const struct rule *rule, char selection[FIGURE_NAME])
 {
 	char first[FIGURE_NAME];
@@ -228,7 +229,7 @@ bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 	return e != EVIDENCE_COUNT;
 }
 
-/* When the first window of the row's rank began. */
+/* Returns when the first window of the row's rank began. */
 static uint64_t begin_of(struct tables *tables, const union value *row)
 {
 	struct table *windows = tables_find(tables, "windows");
@@ -243,7 +244,7 @@ static uint64_t begin_of(struct tables *tables, const union value *row)
 	return row[EVIDENCE_BEGIN].u64;
 }
 
-/* Those of the three that are not empty, with dots between. */
+/* Joins those of the three that are not empty with dots. */
 static const char *joined(struct blocks *b, const char *first, const char *second,
 			  const char *third)
 {
@@ -280,7 +281,7 @@ static void add_event(struct blocks *b, struct block_table *t, struct tables *ta
 			->token = TOKEN_DIM;
 }
 
-/* "cause:host" is all of host's. */
+/* "cause:host" selects all causes that begin with "host". */
 static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 		       const char *selection)
 {

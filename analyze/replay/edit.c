@@ -21,13 +21,13 @@ bool edit_has(const struct edit_set *set, enum edit_type type)
 	return false;
 }
 
-/* "host:forward" to its word and what stands behind the colon. */
+/* Splits "host:forward=0.5" into its word, the pattern after the colon and the value. */
 static enum status split(const char *text, size_t len, char *word, char *pattern,
 			 const char **value, struct error *err)
 {
 	const char *equals = memchr(text, '=', len), *colon;
 
-	/* Kernel names may have an equals sign themselves, so the last one counts. */
+	/* Kernel names may contain equals signs, so the last one counts. */
 	for (const char *next = equals; next;
 	     next = memchr(next + 1, '=', (size_t)(text + len - next - 1)))
 		equals = next;
@@ -63,12 +63,12 @@ static bool is_work_word(const char *word)
 	return !strcmp(word, "short") || !strcmp(word, "short_comm") || !strcmp(word, "batched");
 }
 
-/* How an edit is written, beside =FACTOR. */
+/* The forms of edits with other values than a FACTOR, and with patterns. */
 static const struct edit_word {
 	const char *word;
 	enum edit_type type;
 	enum { NO_PATTERN, MAY_PATTERN, PATTERN } pattern;
-	const char *value; /* in place of a factor */
+	const char *value; /* allowed instead of a factor */
 	const char *form;
 } edit_words[] = {
 	{ "data", EDIT_DATA, NO_PATTERN, NULL, "data=F" },
@@ -85,7 +85,7 @@ static const struct edit_word {
 	{ "rank", EDIT_RANK, PATTERN, "median", "rank:NUMBER=median" },
 };
 
-/* What the pattern names. */
+/* Sets e->number from the pattern; false: the pattern names nothing. */
 static bool pattern_read(struct edit *e)
 {
 	size_t digits = strspn(e->pattern, "0123456789");

@@ -8,16 +8,16 @@
 #include <string.h>
 
 enum {
-	TOLERANCE_NS = 1000,  /* the resolution of clocks: ends may seem to be so much too late */
+	TOLERANCE_NS = 1000,  /* resolution of clocks: ends may seem later by so much */
 	SIDE_BY_SIDE = 32,    /* states that are simulated together */
-	STARTS_MAX = 8 << 20, /* numbers that hold when what goes on began */
+	STARTS_MAX = 8 << 20, /* numbers with start times of operations */
 };
 
-/* ---- what operations take by themselves -------------------------------------------------- */
+/* ---- own times of operations ------------------------------------------------------------- */
 
 /*
- * What a member takes once the last one has begun.  Where that seems to be after its end the clocks
- * of the hosts differ, and it is the least that any member takes.
+ * Computes what a member takes once the last one has begun. If that seems to be after the member's
+ * end, the hosts' clocks differ; then it is the least time that any member takes.
  */
 static enum status transfers_find(struct job *j, struct error *err)
 {
@@ -83,8 +83,9 @@ static enum status ideals_find(struct job *j, struct error *err)
 
 struct point {
 	uint64_t at_ns;
-	uint32_t number; /* as in job.points */
-	uint32_t order;  /* of equal times: ends, begins, ends of what takes no time */
+	uint32_t number; /* index, as in job.points */
+	/* order at equal times: ends, begins, ends of operations without duration */
+	uint32_t order;
 };
 
 /* Numbers collectives in the order of the steps, so that those of a step are a range. */
@@ -128,7 +129,7 @@ enum status job_prepare(struct job *j, struct error *err)
 	TRY(collectives_number(j, err));
 	TRY(transfers_find(j, err));
 	TRY(ideals_find(j, err));
-	/* Begins and ends of one worker in one step, in the order in which they were measured. */
+	/* Lists the begins and ends of each worker in each step, in measured order. */
 	struct point *all;
 
 	TRY(vec_new(&j->points, 2 * j->op_count + 2, err));
@@ -168,22 +169,26 @@ void job_release(struct job *j)
 
 /* ---- one step ---------------------------------------------------------------------------- */
 
-struct run { /* of some states; arrays hold `states` numbers for each of what they are by */
+struct run { /* simulates some states; arrays have `states` numbers for each item */
 	struct job *job;
 	const struct job_state *asked;
 	size_t states;
-	size_t first, first_collective; /* operation and collective of the step */
-	double *at, *begun, *last;      /* by worker; by operation of the step; by collective */
-	uint32_t *kept_workers, *kept_classes; /* a bit for each state in which they keep theirs */
-	uint32_t *missing;                     /* members of a collective that have not begun it */
-	uint32_t *waits, *next_waits; /* workers that wait for a collective, each for the next */
+	size_t first, first_collective; /* first operation and collective of the step */
+	/* for each worker; for each operation of the step; for each collective */
+	double *at, *begun, *last;
+	/* bit set of the states in which they keep their own time */
+	uint32_t *kept_workers, *kept_classes;
+	/* members of each collective that have not begun it */
+	uint32_t *missing;
+	/* linked lists of the workers that wait for each collective */
+	uint32_t *waits, *next_waits;
 	uint64_t incomplete;
-	size_t *next, *end; /* points of each worker */
+	size_t *next, *end; /* points of each worker that are left */
 	uint32_t *ready;
 	size_t ready_count;
 };
 
-/* Whether operations of the worker keep their own time; by classes that is asked of them. */
+/* Returns whether operations of a worker keep their own time. Classes are checked elsewhere. */
 static bool worker_keeps(const struct job_state *s, const struct job_worker *w, uint32_t number)
 {
 	bool is = false;
@@ -250,7 +255,7 @@ static void op_ends(struct run *r, const struct job_op *o)
 
 	uint32_t kept = r->kept_workers[o->worker] | r->kept_classes[o->class];
 
-	/* Of some hundred states one or two keep an operation: the others need no choice. */
+	/* The first loop has no branch: most operations keep their own time in no state. */
 	for (size_t k = 0; !kept && k < r->states; k++)
 		at[k] = from[k] + ideal > at[k] ? from[k] + ideal : at[k];
 	for (size_t k = 0; kept && k < r->states; k++) {
@@ -260,7 +265,7 @@ static void op_ends(struct run *r, const struct job_op *o)
 	}
 }
 
-/* Until it has no more points, or has to wait for others. */
+/* Advances a worker until it has no more points or has to wait. */
 static void worker_go_on(struct run *r, uint32_t worker)
 {
 	for (; r->next[worker] < r->end[worker]; r->next[worker]++) {
@@ -282,8 +287,8 @@ static void worker_go_on(struct run *r, uint32_t worker)
 	}
 }
 
-/* All wait for each other, as records that are missing may have it: the first one goes on without
- * those that have not come. */
+/* Resolves a deadlock, which missing records may cause: the first worker goes on without the
+ * members that have not begun. */
 static bool break_wait(struct run *r)
 {
 	for (uint32_t w = 0; w < r->job->worker_count; w++)

@@ -3,16 +3,16 @@
  * job.h - how long the steps of a job would take if its ranks were alike (DEFINITIONS.md 8, replay
  * of ranks).
  *
- * A worker is a GPU of a rank.  Each step is simulated by itself, and all workers begin it at once.
- * An operation of a worker begins when all operations of the worker that had ended when it was
- * measured to begin have ended; host time between them is left out.  A collective begins for all
- * members when its last member begins.  Each then takes its transfer: from the latest measured
- * begin to the member's own end.
+ * A worker is a GPU of a rank. Each step is simulated separately, and all workers begin it at once.
+ * An operation begins when all operations of its worker that ended before its measured begin have
+ * ended; host time between them is left out. A collective begins for all members when its last
+ * member begins. Each member then takes its transfer time: from the latest measured begin to the
+ * member's own end.
  *
- * A state says which operations keep their own time; all others take that of their peers: the mean
- * of computations, the median of transfers.
+ * A state defines which operations keep their own time; all others take that of their peers: the
+ * mean of computations, the median of transfers.
  *
- * job_release() frees all memory of the job.  Not thread-safe.
+ * job_release() frees all memory of the job. Not thread-safe.
  */
 #pragma once
 
@@ -26,20 +26,23 @@
 
 struct job_op {
 	uint64_t begin_ns, end_ns;
-	uint64_t own_ns; /* of a computation: without gaps in it; of a transfer: job_prepare() */
-	uint32_t worker; /* from 0 */
-	uint32_t step;   /* from 0 */
-	uint32_t peers;  /* which operations are alike, from 0 */
-	uint32_t class;  /* the name that figures are given by, from 0 */
-	uint32_t collective; /* of the members that communicate, from 0; JOB_NONE: a computation */
+	/* a computation's time without gaps; a transfer's is set by job_prepare() */
+	uint64_t own_ns;
+	uint32_t worker; /* index */
+	uint32_t step;   /* index */
+	uint32_t peers;  /* index of the group of operations that are alike */
+	uint32_t class;  /* index of the class, for which figures are reported */
+	/* index shared by the members of a collective; JOB_NONE: a computation */
+	uint32_t collective;
 };
 struct job_worker {
-	uint32_t host;      /* from 0 */
+	uint32_t host;      /* index of the host */
 	uint32_t dp, stage; /* JOB_NONE: unknown */
-	bool is_marked;     /* one of those that JOB_BY_MARK means */
+	bool is_marked;     /* selected by JOB_BY_MARK */
 };
 
-/* Operations keep their own time if their property `by` equals `value`; with `is_not`, differs. */
+/* Operations keep their own time if their property `by` equals `value`, or with `is_not` if it
+ * differs. */
 enum job_by {
 	JOB_BY_NOTHING,
 	JOB_BY_CLASS,
@@ -57,24 +60,25 @@ struct job_state {
 #define JOB_REAL  ((struct job_state){ JOB_BY_NOTHING, 0, false })
 #define JOB_IDEAL ((struct job_state){ JOB_BY_NOTHING, 0, true })
 
-struct job { /* zeroed; the caller fills ops, workers and the counts */
+struct job { /* zeroed at first; the caller fills ops, workers and the counts */
 	struct job_op *ops;
 	size_t op_count, op_cap;
 	struct job_worker *workers;
 	uint32_t worker_count, step_count, class_count, peer_count, collective_count;
-	/* Of job_prepare(). */
-	double *ideal_ns;         /* by peers */
-	uint32_t *members;        /* of each collective */
-	uint32_t *points;         /* 2 for each operation: its number * 2, + 1 where it ends */
-	size_t *step_ops;         /* where the operations of each step begin, and one more */
-	size_t *step_collectives; /* the same of collectives, which job_prepare() numbers by step */
-	uint64_t incomplete_count; /* operations whose collective could not be completed in the
-				      order */
+	/* job_prepare() fills the following. */
+	double *ideal_ns;  /* mean or median, by group of peers */
+	uint32_t *members; /* number of members of each collective */
+	uint32_t *points;  /* two for each operation: its index * 2, + 1 for its end */
+	size_t *step_ops;  /* first operation of each step, and the total */
+	/* first collective of each step, and the total; collectives are numbered by step */
+	size_t *step_collectives;
+	/* operations that did not wait for all members of their collective */
+	uint64_t incomplete_count;
 };
 
-/* Sorts the operations by step, worker and begin, and computes their own and ideal times. */
+/* Sorts the operations by step, worker and begin, and computes own and ideal times. */
 enum status job_prepare(struct job *j, struct error *err);
-/* The length of each step in each state: out[step * count + state], in ns. */
+/* Computes the length of each step in each state, in ns: out[step * count + state]. */
 enum status job_run(struct job *j, const struct job_state *states, size_t count, double *out,
 		    struct error *err);
 void job_release(struct job *j);

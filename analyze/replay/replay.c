@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each point waits for, and which time that does not explain. */
+/* Finds what each point waits for, and the residual that this does not explain. */
 #include "analyze/replay/internal.h"
 #include "convert/name/rules.h"
 
@@ -62,7 +62,7 @@ static double since_origin(const struct replay *r, uint64_t ns)
 	return (double)(int64_t)(ns - r->origin_ns);
 }
 
-/* To where the thread is: what it spent until then. */
+/* Adds a move for the time up to the thread's latest point. */
 static enum status thread_tell(struct replay *r, struct thread *t, struct error *err)
 {
 	struct move m = { .type = MOVE_OWN,
@@ -77,7 +77,7 @@ static enum status thread_tell(struct replay *r, struct thread *t, struct error 
 	return move_put(r, m, err);
 }
 
-/* How long a point took, for what edits change of a step. */
+/* Adds to the time of a kind, from which runs compute what the edits removed from a step. */
 static enum status spent_add(struct replay *r, uint32_t kind, uint8_t activity, uint64_t ns,
 			     uint64_t wait_ns, struct error *err)
 {
@@ -112,12 +112,12 @@ static enum status spent_tell(struct replay *r, struct error *err)
 /* ---- dependencies ------------------------------------------------------------------------ */
 
 struct dependency {   /* what a point waits for */
-	uint64_t ns;  /* the latest of it */
-	size_t moves; /* where it begins */
+	uint64_t ns;  /* the latest of its instants */
+	size_t moves; /* index of the first move */
 	bool any;
 };
 
-/* `after_ns` is how long after the instant at the earliest. */
+/* Adds a dependency: the point happens at least `after_ns` after `on`. */
 static enum status depend(struct replay *r, struct dependency *d, const struct instant *on,
 			  uint64_t after_ns, bool communicates, struct error *err)
 {
@@ -144,7 +144,8 @@ static enum status depend_thread(struct replay *r, struct dependency *d, struct 
 	return depend(r, d, &on->last, after_ns, false, err);
 }
 
-/* The latest work of a stream that was launched and had ended by then; NULL: none is remembered. */
+/* Returns the latest work of a stream that was launched and had ended by then; NULL: none is
+ * kept. */
 static const struct done *done_by(const struct stream *s, uint64_t launched_by_ns,
 				  uint64_t ended_by_ns)
 {
@@ -210,14 +211,15 @@ static enum status thread_of(struct replay *r, const struct replay_host *h, uint
 	return ST_OK;
 }
 
-/* Puts the thread's next point, which comes after all of `d`; `waits`: one of them is the GPU. */
+/* Puts the thread's next point, which follows everything in `d`; `waits`: that includes GPU
+ * work. */
 static enum status thread_point(struct replay *r, struct thread *t, uint64_t now_ns,
 				const struct replay_host *inner, const struct dependency *d,
 				bool waits, struct error *err)
 {
 	uint64_t own = now_ns - t->last.ns;
 
-	/* What a waiting call does itself is short; its residual is what is left. */
+	/* A waiting call has little own time; the residual is the rest. */
 	uint64_t least = own < REPLAY_WAIT_OWN_NS ? own : REPLAY_WAIT_OWN_NS;
 	uint64_t ready = t->last.ns + least > d->ns ? t->last.ns + least : d->ns;
 	uint64_t rest = now_ns > ready ? now_ns - ready : 0;
@@ -249,7 +251,7 @@ static struct thread *step_thread(const struct replay *r)
 	return r->step_thread ? &r->threads[r->step_thread - 1] : NULL;
 }
 
-/* What threads wait for each other for, at a point of `t`. */
+/* Adds the dependencies between threads for a point of `t`. */
 static enum status hand_over(struct replay *r, const struct thread *t, uint64_t now_ns,
 			     struct dependency *d, struct error *err)
 {
@@ -267,8 +269,9 @@ static enum status hand_over(struct replay *r, const struct thread *t, uint64_t 
 }
 
 /*
- * Which of two works a call waited for: what ended last inside it.  Work that had ended before is
- * waited for if edits make it later; then it is that of the stream used last.
+ * Returns which of two works a call waited for: the one that ended last inside it. If both had
+ * ended before, the call waits only if edits make them later; then it is that of the stream used
+ * last.
  */
 static bool waited_longer(const struct done *a, const struct done *b, uint64_t begin_ns)
 {
@@ -277,7 +280,7 @@ static bool waited_longer(const struct done *a, const struct done *b, uint64_t b
 	return a->launch_ns > b->launch_ns;
 }
 
-/* What a call that ends has waited for on the GPU, or would have if that took longer. */
+/* Adds the GPU work that a call waits for, or would wait for if the work took longer. */
 static enum status wait_for_gpu(struct replay *r, const struct replay_host *h, struct dependency *d,
 				struct error *err)
 {
@@ -317,7 +320,7 @@ static enum status call_ends(struct replay *r, uint32_t number, struct error *er
 	TRY(wait_for_gpu(r, &h, &d, err));
 	bool waits = d.any && d.ns > h.begin_ns;
 	TRY(hand_over(r, t, h.end_ns, &d, err));
-	/* Until here the innermost call that is open went on, which need not be this one. */
+	/* The time until here belongs to the innermost open call, which may be another one. */
 	const struct replay_host *inner = &r->calls[t->open[t->depth - 1]].host;
 	TRY(thread_point(r, t, h.end_ns, inner, &d, waits, err));
 	for (size_t i = t->depth; i; i--)
@@ -361,7 +364,7 @@ static enum status call_begins(struct replay *r, struct thread *t, const struct 
 	return heap_push(&r->ends, number, ends_before, err);
 }
 
-/* Remembers when the call began, for its work. */
+/* Keeps the begin of a call for the work that it may launch. */
 static enum status launch_put(struct replay *r, struct thread *t, const struct replay_host *h,
 			      struct error *err)
 {
@@ -414,7 +417,7 @@ enum status replay_put_host(struct replay *r, const struct replay_host *h, struc
 	TRY(thread_of(r, h, &index, err));
 	struct thread *t = &r->threads[index];
 	if (!t->last.ns) {
-		/* A thread makes its first point: it is as late as the step thread is. */
+		/* Puts a thread's first point, relative to the step thread's latest point. */
 		struct thread *step = step_thread(r);
 		struct move m = { .type = MOVE_SET,
 				  .to = t->last.slot,
@@ -428,7 +431,7 @@ enum status replay_put_host(struct replay *r, const struct replay_host *h, struc
 		t->last.ns = t->burst_ns = h->begin_ns;
 		TRY(move_put(r, m, err));
 	} else {
-		/* Between two outermost calls a thread does what the next one's phase is for. */
+		/* Time between two outermost calls has the kind that the next one specifies. */
 		struct replay_host inner = { .kind = h->between };
 
 		if (t->depth)
@@ -473,7 +476,7 @@ static void shorten(uint64_t *shortest, uint64_t ns)
 	*shortest = ns < *shortest ? ns : *shortest;
 }
 
-/* What the work waited for; edges that its begin contradicts are left out. */
+/* Adds what work waits for, except dependencies that its measured begin contradicts. */
 static enum status work_waits(struct replay *r, const struct replay_work *w,
 			      const struct launched *l, const struct stream *s,
 			      struct dependency *d, struct error *err)
@@ -509,7 +512,7 @@ static enum status work_waits(struct replay *r, const struct replay_work *w,
 	}
 	if (d->any)
 		return ST_OK;
-	/* Nothing is known of it: as late as the step thread is. */
+	/* No dependency is known: place it relative to the step thread. */
 	if (step)
 		return depend_thread(r, d, step, w->begin_ns - step->last.ns, err);
 	return depend(r, d, &origin, w->begin_ns - r->origin_ns, false, err);
@@ -544,8 +547,8 @@ enum status replay_put_work(struct replay *r, const struct replay_work *w, struc
 		m.from = l->work_end.slot;
 	}
 	TRY(move_put(r, m, err));
-	/* Work that was launched before a step's end keeps it from ending, and belongs to that
-	 * step. */
+	/* A step ends no earlier than work that was launched before its end, and which belongs to
+	 * it. */
 	size_t least = r->mark_count > MARKS_BACK ? r->mark_count - MARKS_BACK : 0;
 	size_t from = r->mark_count;
 	uint64_t ns = w->end_ns - w->begin_ns;

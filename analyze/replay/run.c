@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When points happen in several states. */
+/* Computes when points happen in several states. */
 #include "analyze/replay/edit.h"
 #include "analyze/replay/internal.h"
 
@@ -14,17 +14,17 @@ struct replay_run {
 	unsigned states;
 	bool has_overlaps, has_drops[REPLAY_ACTIVITIES], is_inexact;
 	bool overlaps[REPLAY_STATES], drops_waits[REPLAY_ACTIVITIES][REPLAY_STATES];
-	double keeps_rest[REPLAY_STATES]; /* 1, or 0 */
-	double **factors;                 /* by kind */
+	double keeps_rest[REPLAY_STATES]; /* 1 or 0 */
+	double **factors;                 /* by kind; factor_cap items */
 	size_t factor_cap;
 
-	/* `states` for each slot, and for each mark; changed: time that edits have taken away or
-	 * added until the mark. */
+	/* `states` numbers for each slot and each mark; mark_changed: the time that edits removed
+	 * or added up to the mark. */
 	double *at, *mark_at, *mark_changed;
 	size_t at_cap, mark_at_cap, mark_changed_cap;
-	uint32_t mark_count;            /* so far */
-	double ready[REPLAY_STATES];    /* what the next point depends on */
-	double last_end[REPLAY_STATES]; /* of all work so far */
+	uint32_t mark_count;            /* number of marks so far */
+	double ready[REPLAY_STATES];    /* when the dependencies of the next point are met */
+	double last_end[REPLAY_STATES]; /* end of the latest work so far */
 	double changed[REPLAY_STATES];
 };
 
@@ -64,7 +64,7 @@ void replay_run_close(struct replay_run *x)
 	free(x);
 }
 
-/* `states` factors, the first is 1; NULL: no memory. */
+/* Returns `states` factors, of which the first is 1; NULL: out of memory. */
 static const double *factors_of(struct replay_run *x, uint32_t kind, struct error *err)
 {
 	if (vec_reserve(&x->factors, &x->factor_cap, (size_t)kind + 1, err) != ST_OK)
@@ -178,7 +178,8 @@ static void mark(struct replay_run *x, const struct move *m, const double *from)
 	raise_to(x, at, x->last_end, 0);
 }
 
-/* What a call waits goes only where it does not wait. */
+/* Adds up what edits removed. Waiting time is removed only in states in which the call does not
+ * wait. */
 static void change(struct replay_run *x, const struct move *m, const double *f)
 {
 	for (unsigned k = 0; k < x->states; k++) {
@@ -249,10 +250,10 @@ bool replay_is_exact(const struct replay_run *x)
 
 /* ---- steps ------------------------------------------------------------------------------- */
 
-/* NULL: there is none. */
+/* Returns NULL if there is no mark at that time. */
 static const struct mark *mark_find(const struct replay *r, uint64_t at_ns)
 {
-	/* The instant is the first member. */
+	/* `ns` is the first member of struct mark. */
 	return r->mark_count
 		       ? bsearch(&at_ns, r->marks, r->mark_count, sizeof(*r->marks), compare_u64)
 		       : NULL;
@@ -287,7 +288,7 @@ size_t replay_lengths(const struct replay_run *x, const struct replay_step *step
 
 		if (!begin || !end)
 			continue;
-		/* Where no work is launched there is nothing to put into a graph. */
+		/* A step without launches has nothing to put into a graph. */
 		size_t of = is_graph && begin->works == end->works ? 0 : state;
 		size_t from = (size_t)(begin - x->of->marks) * x->states + of;
 		size_t to = (size_t)(end - x->of->marks) * x->states + of;
