@@ -9,7 +9,7 @@ enum { CHUNK_FIRST = 64 * 1024, CHUNK_MOST = 4 * 1024 * 1024 };
 
 struct arena_chunk {
 	struct arena_chunk *older;
-	size_t used, size; /* of data */
+	size_t used, size; /* bytes of `data`: in use, in all */
 	_Alignas(max_align_t) unsigned char data[];
 };
 
@@ -42,8 +42,8 @@ static struct arena_chunk *chunk_new(size_t size)
 }
 
 /*
- * A chunk with `need` bytes.  A large need gets a chunk of its own, after the one being filled
- * in the list, so that the rest of that one is not lost.
+ * Returns a chunk that has `need` bytes left.  A large need gets a separate chunk, which becomes
+ * the second in the list, so that the rest of the first one stays usable.
  */
 static struct arena_chunk *arena_grow(struct arena *a, size_t need)
 {
@@ -80,13 +80,13 @@ void *arena_take(struct arena *a, size_t size, size_t align)
 
 	if (!align)
 		align = _Alignof(max_align_t);
-	size_t most = align > _Alignof(max_align_t) ? align - 1 : 0; /* padding in a fresh chunk */
+	size_t most = align > _Alignof(max_align_t) ? align - 1 : 0; /* padding in a new chunk */
 	if (arena_is_full(a, size))
 		return NULL;
 	size_t padding = chunk ? chunk_padding(chunk, align) : 0;
 	if (!chunk || padding > chunk->size - chunk->used ||
 	    size > chunk->size - chunk->used - padding) {
-		/* refused before the chunk is made: one that stays unused would be lost */
+		/* Check before allocating: a chunk that stays unused would be lost. */
 		if (most > SIZE_MAX - size || arena_is_full(a, size + most))
 			return NULL;
 		chunk = arena_grow(a, size + most);

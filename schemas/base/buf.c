@@ -6,7 +6,7 @@
 
 enum { BUF_FIRST = 256 };
 
-/* Two digits at a time halve the divisions. */
+/* Writing two digits at a time halves the number of divisions. */
 static const char digit_pairs[] = "00010203040506070809"
 				  "10111213141516171819"
 				  "20212223242526272829"
@@ -46,11 +46,12 @@ enum status buf_status(const struct buf *b, struct error *err)
 static uint8_t *buf_refuse(struct buf *b, enum status why)
 {
 	b->status = why;
-	b->cap = b->len; /* what buf_reserve() looks at; buf_clear() lets it grow again */
+	b->cap = b->len; /* makes buf_reserve() call buf_grow(), which refuses until buf_clear() */
 	return NULL;
 }
 
-/* The capacity that holds `need`, which is within the ceiling: doubled, so appends stay cheap. */
+/* Returns a capacity of at least `need`, which is within the ceiling.  Doubling keeps appends
+ * cheap. */
 static size_t buf_next_cap(const struct buf *b, size_t need)
 {
 	size_t cap = b->cap < BUF_FIRST ? BUF_FIRST : b->cap;
@@ -79,7 +80,7 @@ uint8_t *buf_grow(struct buf *b, size_t extra)
 	return data + b->len;
 }
 
-/* The number of decimal digits: estimated from the bits of v, made exact by the table. */
+/* Returns the number of decimal digits, estimated from the bits of v and corrected by the table. */
 static unsigned decimal_digits(uint64_t v)
 {
 	static const uint64_t powers[] = {
@@ -104,13 +105,13 @@ static unsigned decimal_digits(uint64_t v)
 		1000000000000000000ULL,
 		10000000000000000000ULL,
 	};
-	/* 1233 / 4096 is a little over log10(2) */
+	/* 1233 / 4096 is slightly less than log10(2). */
 	unsigned digits = (unsigned)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
 
 	return digits + (v >= powers[digits]);
 }
 
-/* The divisions of 32 bits do not wait for each other. */
+/* The 32-bit divisions do not depend on each other, so the processor overlaps them. */
 static void put_8_digits(char *p, uint32_t v)
 {
 	uint32_t high = v / 10000, low = v % 10000;
@@ -142,7 +143,7 @@ void buf_put_u64_text(struct buf *b, uint64_t v)
 {
 	char text[DECIMAL_MAX];
 
-	if (b->cap - b->len >= DECIMAL_MAX) /* in place while there is place for the longest */
+	if (b->cap - b->len >= DECIMAL_MAX) /* the longest number fits: write in place */
 		b->len += put_u64_text((char *)b->data + b->len, v);
 	else
 		buf_put(b, text, put_u64_text(text, v));
@@ -153,7 +154,7 @@ void buf_put_i64_text(struct buf *b, int64_t v)
 	char text[1 + DECIMAL_MAX] = "-";
 	size_t sign = v < 0;
 
-	/* 0 - x, not -x: the smallest number has no positive twin */
+	/* Negate as unsigned: -INT64_MIN would overflow. */
 	buf_put(b, text, sign + put_u64_text(text + sign, v < 0 ? 0 - (uint64_t)v : (uint64_t)v));
 }
 
@@ -165,7 +166,7 @@ void buf_vputf(struct buf *b, const char *fmt, va_list args)
 	if (!place)
 		return;
 	va_copy(again, args);
-	/* one byte beyond cap is always there, for the NUL */
+	/* `data` has one byte beyond cap, which takes the NUL. */
 	int len = vsnprintf((char *)place, b->cap - b->len + 1, fmt, args);
 	if (len < 0) {
 		buf_refuse(b, ST_MEMORY);

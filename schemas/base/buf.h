@@ -17,13 +17,13 @@ struct buf {
 	uint8_t *data;
 	size_t len;     /* bytes in use; the caller of buf_reserve() adds what it wrote */
 	size_t cap;     /* data has one byte more, for buf_text() */
-	size_t ceiling; /* len never goes beyond */
+	size_t ceiling; /* upper limit of `len` */
 	enum status status;
 };
 
 enum { DECIMAL_MAX = 20 }; /* characters of the longest 64-bit number */
 
-/* Allocates no memory. */
+/* Sets up an empty buffer; allocates no memory. */
 void buf_init(struct buf *b, size_t ceiling);
 void buf_release(struct buf *b);
 /* Empties the buffer and resets its status, but keeps the memory. */
@@ -32,10 +32,10 @@ void buf_clear(struct buf *b);
 /* Returns ST_OK, or why an append was refused: ST_CEILING or ST_MEMORY. */
 enum status buf_status(const struct buf *b, struct error *err);
 
-/* For buf_reserve() only. */
+/* Only buf_reserve() calls this. */
 uint8_t *buf_grow(struct buf *b, size_t extra);
 
-/* Memory for `extra` bytes at data + len, valid until the next append; NULL when there is none. */
+/* Returns memory for `extra` bytes at data + len, valid until the next append, or NULL. */
 static inline uint8_t *buf_reserve(struct buf *b, size_t extra)
 {
 	/* A failure sets cap to len, so that this one test is enough. */
@@ -93,14 +93,14 @@ static inline void buf_put_varint(struct buf *b, uint64_t v)
 {
 	uint8_t bytes[VARINT_MAX];
 
-	if (b->cap - b->len >= VARINT_MAX) /* in place while there is space for the longest */
+	if (b->cap - b->len >= VARINT_MAX) /* the longest varint fits: write in place */
 		b->len += put_varint(b->data + b->len, v);
 	else
 		buf_put(b, bytes, put_varint(bytes, v));
 }
 
-/* Writes a decimal number without a NUL to `out`, which has DECIMAL_MAX bytes; returns its length.
- */
+/* Writes a decimal number without a NUL to `out`, which has DECIMAL_MAX bytes, and returns its
+ * length. */
 size_t put_u64_text(char *out, uint64_t v);
 
 void buf_put_u64_text(struct buf *b, uint64_t v);

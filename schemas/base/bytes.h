@@ -2,9 +2,9 @@
 /*
  * bytes.h - little-endian numbers in raw memory, and a cursor that cannot overrun.
  *
- * A reader takes all that it expects and checks `is_truncated` once, at the end.  The first take
- * that does not fit sets it and empties the cursor, so every later take returns 0 or NULL.  The
- * bytes are borrowed and never copied.
+ * A reader reads all fields that it expects and checks `is_truncated` once, at the end.  The first
+ * read that goes beyond the end sets it and empties the cursor, so every later read returns 0 or
+ * NULL.  The cursor borrows the bytes and never copies them.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct bytes {
 	bool is_truncated;
 };
 
-/* `p` may have any alignment; the caller has checked the size. */
+/* Read and write a number at `p`, which may have any alignment; the caller has checked the size. */
 static inline uint16_t get_u16(const uint8_t *p)
 {
 	uint16_t v;
@@ -66,7 +66,8 @@ static inline void put_f64(uint8_t *p, double v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* Writes LEB128, as protobuf does.  `p` has VARINT_MAX bytes; returns how many were used. */
+/* Writes LEB128, as protobuf does.  `p` has VARINT_MAX bytes; returns the number of bytes
+ * written. */
 static inline size_t put_varint(uint8_t *p, uint64_t v)
 {
 	size_t n = 0;
@@ -81,7 +82,7 @@ static inline size_t put_varint(uint8_t *p, uint64_t v)
 
 static inline size_t varint_size(uint64_t v)
 {
-	/* a byte holds 7 bits, and 9/64 is a little over 1/7 */
+	/* A byte holds 7 bits, and 9/64 is slightly less than 1/7. */
 	return (size_t)(64 - __builtin_clzll(v | 1)) * 9 / 64 + 1;
 }
 
@@ -95,7 +96,7 @@ static inline int64_t unzigzag(uint64_t v)
 	return (int64_t)((v >> 1) ^ (0 - (v & 1)));
 }
 
-/* `p` may be NULL if `len` is 0. */
+/* Returns a cursor over `len` bytes at `p`, which may be NULL if `len` is 0. */
 static inline struct bytes bytes_init(const void *p, size_t len)
 {
 	const uint8_t *at = p ? p : (const void *)"";
@@ -122,7 +123,7 @@ static inline const uint8_t *take_bytes(struct bytes *b, uint64_t len)
 	return p;
 }
 
-/* The same as a text, which has no NUL. */
+/* Returns the next `len` bytes as a text without a NUL; see take_bytes(). */
 static inline const char *take_text(struct bytes *b, uint64_t len)
 {
 	return (const char *)take_bytes(b, len);
@@ -164,15 +165,16 @@ static inline uint64_t take_u64(struct bytes *b)
 }
 
 /*
- * More than VARINT_MAX bytes, or more than 64 bits, count as truncated.  Padding with zeros within
- * those ten bytes is valid, because writers of protobuf reserve space for lengths that way.
+ * Reads a LEB128 number.  More than VARINT_MAX bytes, or more than 64 bits, count as truncated.
+ * Padding with zeros within those ten bytes is valid, because writers of protobuf reserve space for
+ * lengths that way.
  */
 static inline uint64_t take_varint(struct bytes *b)
 {
 	uint64_t v = 0;
 	unsigned shift;
 
-	if (b->at < b->end && *b->at < 0x80) /* most are one byte */
+	if (b->at < b->end && *b->at < 0x80) /* most varints have one byte */
 		return *b->at++;
 	for (shift = 0; shift < 70 && b->at < b->end; shift += 7) {
 		uint8_t byte = *b->at++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables are made by the compiler: a CRC is linear, so the entry of a byte is the sum (xor)
- * of the entries of its bits, and eight of those per table are all that stands below.
+ * The compiler computes the tables.  A CRC is linear, so the entry of a byte is the xor of the
+ * entries of its bits, and only those eight entries of each table are listed below.
  */
 #include "schemas/base/crc32c.h"
 
@@ -26,7 +26,8 @@
 			ROW64(192, __VA_ARGS__)                                                    \
 	}
 
-/* slices[k][n]: the byte n, followed by k zero bytes; polynomial 0x1EDC6F41, bits reversed. */
+/* slices[k][n] is the CRC of byte n followed by k zero bytes; polynomial 0x1EDC6F41, bits
+ * reversed. */
 static const uint32_t slices[8][256] = {
 	SLICE(0xf26b8303, 0xe13b70f7, 0xc79a971f, 0x8ad958cf, 0x105ec76f, 0x20bd8ede, 0x417b1dbc,
 	      0x82f63b78),
@@ -81,7 +82,7 @@ crc32c_instruction(uint32_t crc, const void *p, size_t len)
 
 uint32_t crc32c(uint32_t crc, const void *p, size_t len)
 {
-	/* may run in a constructor, before libgcc's own has looked */
+	/* This may run in a constructor, before libgcc has detected the processor. */
 	__builtin_cpu_init();
 	if (__builtin_cpu_supports("sse4.2"))
 		return crc32c_instruction(crc, p, len);

@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 /*
- * `crc` is 0 for the first part and the result of the previous call for each further part.  Uses
- * the instruction if the processor has it.
+ * Returns the checksum of `len` bytes.  `crc` is 0 for the first part and the result of the
+ * previous call for each further part.  Uses the processor's instruction if there is one.
  */
 uint32_t crc32c(uint32_t crc, const void *p, size_t len);
 
-/* The same without the instruction; for machines that lack it, and for the tests. */
+/* Computes the same without the instruction, for machines that lack it and for the tests. */
 uint32_t crc32c_software(uint32_t crc, const void *p, size_t len);
 
-/* The checksum as TFRecord stores it: masked, so that it can be part of data that is summed again.
- */
+/* Returns the checksum as TFRecord stores it: masked, so that checksums of data that contains it
+ * are sound. */
 uint32_t crc32c_masked(const void *p, size_t len);

@@ -15,7 +15,7 @@
 struct heap {
 	uint32_t *items;
 	size_t count, cap;
-	const void *self; /* for `is_before` */
+	const void *self; /* first argument of `is_before` */
 };
 typedef bool (*heap_order)(const void *self, uint32_t a, uint32_t b);
 

@@ -27,8 +27,8 @@ size_t json_put_text(struct buf *b, const char *text, size_t len)
 
 	buf_put_byte(b, '"');
 	while (at < len) {
-		/* Plain characters from `at`: no quote, backslash, control character or byte beyond
-		 * ASCII. */
+		/* Find the plain characters from `at` on: no quote, backslash, control character or
+		 * byte beyond ASCII. */
 		size_t i = at;
 
 		while (i < len && (uint8_t)text[i] >= 0x20 && (uint8_t)text[i] < 0x7F &&
@@ -112,7 +112,7 @@ static bool take_word(struct scan *s, const char *word)
 	return true;
 }
 
-/* Takes what follows a backslash. */
+/* Parses the rest of an escape sequence, after its backslash. */
 static bool take_escape(struct scan *s)
 {
 	char c = s->at < s->end ? *s->at++ : '\0';
@@ -152,7 +152,7 @@ static bool take_digits(struct scan *s)
 	return s->at > begin;
 }
 
-/* Takes the content of brackets; a member of an object has a name. */
+/* Parses an array or object from its opening bracket on; members of an object have names. */
 static bool take_members(struct scan *s, char close, unsigned depth)
 {
 	s->at++;

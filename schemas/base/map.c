@@ -6,14 +6,15 @@
 
 enum { FIRST_SLOTS = 64 };
 
-/* Half full at most, so that a search ends after a few slots. */
+/* Tables are at most half full, so that a search ends after a few slots. */
 static bool is_full(size_t cap, size_t count)
 {
 	return (count + 1) * 2 > cap;
 }
 
-/* By the high bits of the hash, so that a table is copied to a wider one in order: each slot goes
- * to one of two neighbours.  In any order each would be a miss of the cache. */
+/* Returns the first slot for a key, from the high bits of its hash.  When a table is widened, each
+ * slot is then copied to one of two neighbours; any other order would miss the cache at each
+ * copy. */
 static size_t map_first(const struct map *m, uint64_t key)
 {
 	return (size_t)(hash_word(0, key) >> __builtin_clzll(m->cap - 1));
@@ -76,7 +77,7 @@ void map_remove(struct map *m, uint64_t key)
 		return;
 	size_t vacant = map_slot_of(m, key);
 	m->count--;
-	/* Slots behind the free one move up, unless that would put them before the place of their
+	/* Move later slots into the vacant one, unless they would then precede the slot of their
 	 * hash. */
 	for (size_t at = (vacant + 1) & (m->cap - 1); key && m->slots[at].key;
 	     at = (at + 1) & (m->cap - 1)) {

@@ -21,13 +21,13 @@ static bool same_name(const char *row, const char *name, size_t len)
 	return i == len && !row[i];
 }
 
-/* Where the value goes; sets that are for option_help() alone may have no struct. */
+/* Returns the place of the value; sets that only option_help() reads may have no struct. */
 static void *row_place(const struct option_set *set, const struct option *row)
 {
 	return set->into ? (char *)set->into + row->at : NULL;
 }
 
-/* The first row with this name, or with this letter unless it is 0. */
+/* Returns the first row with this name, or with this letter unless it is 0. */
 static const struct option *find_row(const struct option_set *sets, const char *name, size_t len,
 				     char letter, void **into)
 {
@@ -96,7 +96,7 @@ static void value_clear(const struct option *row, void *into)
 		*(uint64_t *)into = 0;
 }
 
-/* `where` is what the user wrote the value to. */
+/* Parses a value.  `where` is its source (an option or variable) for the error. */
 static enum status value_set(const struct option *row, void *into, const char *where,
 			     const char *text, struct error *err)
 {
@@ -113,7 +113,8 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Letters to add, drop, change or swap with their neighbour to make b of a. */
+/* Returns how many letters must be added, removed, changed or swapped with their neighbour to make
+ * b of a. */
 static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	unsigned rows[3][OPTION_NAME], *two = rows[0], *one = rows[1], *now = rows[2], *spare;
@@ -198,7 +199,7 @@ enum status option_defaults(const struct option_set *sets, struct error *err)
 	for (; sets->rows; sets++)
 		for (const struct option *row = sets->rows; row->name; row++) {
 			into = row_place(sets, row);
-			/* A tool replaces a default by a row that stands before the shared one. */
+			/* A tool overrides a default by a row of its own before the shared row. */
 			if (option_find(first, row->name, &asked) != row && asked == into)
 				continue;
 			value_clear(row, into);
@@ -255,14 +256,15 @@ enum status option_set_text(const struct option_set *sets, const char *name, con
 	return value_set(row, into, row->name, value, err);
 }
 
-/* A walk over argv; `next` is the first argument not yet read. */
+/* A position in argv; `next` is the first argument that was not read yet. */
 struct arguments {
 	const struct option_set *sets;
 	char **argv;
 	int argc, next;
 };
 
-/* `inside`: the value in the same argument, or NULL: it is the next one. */
+/* Reads the value of an option from `inside`, the rest of its argument, or if that is NULL from the
+ * next argument. */
 static enum status take_value(struct arguments *a, const struct option *row, void *into,
 			      const char *where, const char *inside, struct error *err)
 {
@@ -272,7 +274,7 @@ static enum status take_value(struct arguments *a, const struct option *row, voi
 	return value_set(row, into, where, inside ? inside : a->argv[a->next++], err);
 }
 
-/* --no-NAME, where no row is called that. */
+/* Handles --no-NAME if no row has that name. */
 static enum status take_negated(struct arguments *a, const char *name, size_t len, bool has_value,
 				struct error *err)
 {
@@ -311,7 +313,7 @@ static enum status take_long(struct arguments *a, const char *name, struct error
 	return take_value(a, row, into, where, value, err);
 }
 
-/* One argument of letters: flags, the last of which may be an option with its value. */
+/* Handles one argument of letters: flags, the last of which may be an option with its value. */
 static enum status take_letters(struct arguments *a, const char *letters, struct error *err)
 {
 	const struct option *row;
@@ -378,7 +380,7 @@ enum status option_arguments_until_operand(const struct option_set *sets, int ar
 	return arguments(&a, true, operands, err);
 }
 
-/* Characters, not bytes. */
+/* Returns the number of characters, not bytes. */
 static size_t text_width(const char *text, size_t len)
 {
 	size_t width = 0;
@@ -396,7 +398,7 @@ static bool row_is_yes(const struct option *row)
 	       flag_parse(row->fallback, &yes, NULL) == ST_OK && yes;
 }
 
-/* "  -o, --out FILE" to `out`, of HELP_WIDTH bytes; returns its width. */
+/* Writes "  -o, --out FILE" to `out`, which has HELP_WIDTH bytes; returns its width. */
 static size_t help_names(const struct option *row, char *out)
 {
 	char letter[] = "    ";
@@ -413,7 +415,7 @@ static bool row_is_shown(const struct option_set *sets, const struct option *row
 	return row->help && option_find(sets, row->name, NULL) == row;
 }
 
-/* The width of the left column, the two spaces after it included. */
+/* Returns the width of the left column, including the two spaces after it. */
 static size_t help_column(const struct option_set *sets)
 {
 	char names[HELP_WIDTH];
@@ -428,7 +430,8 @@ static size_t help_column(const struct option_set *sets)
 	return column ? column : HELP_NAMES;
 }
 
-/* The words of `text` from the column `at` on, lines after the first indented by `column`. */
+/* Appends the words of `text` from the column `at` on, with further lines indented by `column`.
+ * Returns the column after the last word. */
 static size_t help_words(struct buf *out, const char *text, size_t at, size_t column)
 {
 	size_t len, width;

@@ -7,7 +7,7 @@
  * earlier one: row default, config file (read by the tools and Python only), environment, command
  * line.  The library inside a job reads only the environment; tacho-record sets it from the file
  * and the command line.  A variable is TACHO_ and the name in capitals with underscores for dashes
- * and dots, so a name means the same thing in every tool (`make check` fails on two rows of one
+ * and dots, so a name means the same in every tool (`make check` fails on two rows of one name that
  * name that differ in type).
  *
  * To add an option, add a row: --help, the man page, config.schema.json and the example config are
@@ -45,52 +45,56 @@ struct option_set {
 enum { OPTION_NAME = 48 };
 
 /*
- * `sets` ends with {NULL, NULL}; of two rows with one name or letter the first counts.  Names may
- * be written with underscores.  The error names the option and where it came from
- * ("TACHO_MAX_DISK: 10X: unknown unit 'X', need K M G T").
+ * Sets all options to their defaults.  `sets` ends with {NULL, NULL}; of two rows with one name or
+ * letter the first counts.  Names may be written with underscores.  The error names the option and
+ * its source ("TACHO_MAX_DISK: 10X: unknown unit 'X', need K M G T").
  */
 enum status option_defaults(const struct option_set *sets, struct error *err);
-/* An empty variable counts as unset, and TACHO_ variables without a row are ignored. */
+/* Sets options from TACHO_ variables.  An empty variable counts as unset, and variables without a
+ * row are ignored. */
 enum status option_environment(const struct option_set *sets, char *const *envp, struct error *err);
 
 /*
- * --name VALUE, --name=VALUE, -x VALUE, -xVALUE; flags --name, --no-name, --name=no, -xyz.  "-" is
- * an operand.  Operands are moved to argv[1..*operands], in their order, with NULL behind them; all
- * arguments after "--" are operands.
+ * Sets options from a command line: --name VALUE, --name=VALUE, -x VALUE, -xVALUE; flags --name,
+ * --no-name, --name=no, -xyz.  "-" is an operand.  Operands are moved to argv[1..*operands], in
+ * their order, with NULL after them; all arguments after "--" are operands.
  */
 enum status option_arguments(const struct option_set *sets, int argc, char **argv, int *operands,
 			     struct error *err);
-/* The same for a tool that runs a command: the first operand ends the options, as "--" does. */
+/* Does the same for a tool that runs a command: the first operand ends the options, as "--"
+ * does. */
 enum status option_arguments_until_operand(const struct option_set *sets, int argc, char **argv,
 					   int *operands, struct error *err);
 
-/* One key and value: for readers of config files, --ctl and tacho_configure(). */
+/* Sets one option from its name and value, for readers of config files. */
 enum status option_set_text(const struct option_set *sets, const char *name, const char *value,
 			    struct error *err);
 
-/* A search for the word that was probably meant: at most two slips, and under half of the name.
- * Begins with `name` and `len` alone; `best` is borrowed from what was tried, NULL: none is near.
- */
+/* Finds the word that was probably meant: one with at most two typing errors, which are less than
+ * half of its letters.  Initialise only `name` and `len`.  `best` borrows one of the tried words;
+ * NULL: none is similar. */
 enum { SIMILAR_WORDS = 160, SIMILAR_TEXT = SIMILAR_WORDS + 16 };
 struct similar {
 	const char *name;
 	size_t len;
 	const char *best;
-	unsigned slips;            /* of `best` */
-	char words[SIMILAR_WORDS]; /* that were tried, with commas between, as far as they fit */
+	unsigned slips;            /* typing errors in `best` */
+	char words[SIMILAR_WORDS]; /* tried words, separated by commas, as far as they fit */
 };
 void similar_try(struct similar *s, const char *word);
-/* "; did you mean kernels?", or if none is near "; there are ..." to `out`; returns it. */
+/* Writes "; did you mean kernels?" to `out`, or "; there are ..." if no word is similar; returns
+ * `out`. */
 const char *similar_text(const struct similar *s, char out[SIMILAR_TEXT]);
 
-/* The row called `name`, and the place of its value in *into (may be NULL); NULL: none is. */
+/* Returns the row called `name` or NULL.  *into (may be NULL) is set to the place of its value. */
 const struct option *option_find(const struct option_set *sets, const char *name, void **into);
 
-/* "TACHO_MAX_DISK"; truncated to `cap`, NUL included.  Returns `out`. */
+/* Writes a name such as "TACHO_MAX_DISK" to `out`, truncated to `cap` bytes with the NUL; returns
+ * `out`. */
 char *option_variable(const struct option *row, char *out, size_t cap);
 
 /*
- * Two columns: names, and help with the default, wrapped so that no line has over 100 characters.
- * A flag whose default is yes reads --[no-]name.
+ * Appends two columns: names, and help with the default, wrapped so that no line has over 100
+ * characters.  A flag whose default is yes is shown as --[no-]name.
  */
 void option_help(const struct option_set *sets, struct buf *out);

@@ -18,7 +18,7 @@ static inline void pb_put_key(struct buf *b, uint32_t field, enum pb_wire wire)
 	buf_put_varint(b, (uint64_t)field << 3 | wire);
 }
 
-/* uint64, int64 (as two's complement), bool and enum */
+/* Appends a uint64, int64 (as two's complement), bool or enum. */
 static inline void pb_put_u64(struct buf *b, uint32_t field, uint64_t v)
 {
 	pb_put_key(b, field, PB_VARINT);
@@ -64,12 +64,13 @@ struct pb_field {
 };
 
 /*
- * Takes the next field of a message.  Returns false at its end, and also sets b->is_truncated if it
+ * Reads the next field of a message.  Returns false at its end, and also sets b->is_truncated if it
  * is damaged: an unknown wire type (groups included), field 0, or a length beyond the message.
  */
 bool pb_next_slowly(struct bytes *b, struct pb_field *out);
 
-/* Takes a varint of up to nine bytes, which may all be read; returns NULL if it is longer. */
+/* Reads a varint of up to nine bytes, all of which must be readable, and returns the byte after it,
+ * or NULL if it is longer. */
 static inline const uint8_t *pb_varint(const uint8_t *p, uint64_t *out)
 {
 	uint64_t x, last;
@@ -80,7 +81,7 @@ static inline const uint8_t *pb_varint(const uint8_t *p, uint64_t *out)
 	}
 	x = get_u64(p);
 	last = ~x & 0x8080808080808080;
-	if (last) { /* keeps only the bytes up to the first without a high bit */
+	if (last) { /* keep only the bytes up to the first one without a high bit */
 		unsigned bytes = (unsigned)__builtin_ctzll(last) / 8 + 1;
 
 		x &= UINT64_MAX >> (64 - 8 * bytes);
@@ -100,7 +101,7 @@ static inline const uint8_t *pb_varint(const uint8_t *p, uint64_t *out)
 }
 
 enum { PB_PADDING = 16 };
-/* The same if PB_PADDING bytes behind the message may be read; their values do not matter. */
+/* Does the same if PB_PADDING bytes after the message are readable; their values do not matter. */
 static inline bool pb_next_padded(struct bytes *b, struct pb_field *out)
 {
 	const uint8_t *p = b->at;

@@ -18,7 +18,7 @@ struct unit_row {
 	uint64_t factor;
 };
 
-/* Ascending: formatting takes the last that divides. */
+/* The order is ascending, because formatting uses the last unit that divides the value. */
 static const struct unit_row size_units[] = {
 	{ "", 1 },           { "K", 1ULL << 10 }, { "M", 1ULL << 20 },
 	{ "G", 1ULL << 30 }, { "T", 1ULL << 40 }, { NULL, 0 },
@@ -29,7 +29,8 @@ static const struct unit_row time_units[] = {
 	{ NULL, 0 },
 };
 
-/* digits / 10^places, in the first `used` characters of a text; 0: it starts with no number. */
+/* The number digits / 10^places, read from the first `used` characters of a text; used 0: there is
+ * no number. */
 struct decimal {
 	uint64_t digits;
 	unsigned places;
@@ -62,7 +63,7 @@ static bool add_digit(uint64_t *v, char digit)
 	       !__builtin_add_overflow(*v, (uint64_t)(digit - '0'), v);
 }
 
-/* False: more digits than can be held. */
+/* Returns false if the number has too many digits. */
 static bool decimal_parse(const char *text, size_t len, struct decimal *d)
 {
 	size_t i, end;
@@ -135,7 +136,7 @@ static enum status parse_unit(const char *text, size_t len, const struct decimal
 	if (!unit)
 		return refuse(text, len, err, "unknown unit '%.*s': use %s",
 			      (int)(len - d->used < 20 ? len - d->used : 20), text + d->used, use);
-	/* d x factor into *v; an error unless it is whole and fits. */
+	/* The value d x factor must be a whole number and fit. */
 	unsigned __int128 product = (unsigned __int128)d->digits * unit->factor;
 	uint64_t power = power_of_10(d->places);
 
@@ -158,7 +159,7 @@ enum status unit_parse_size(const char *text, size_t len, uint64_t *bytes, struc
 
 enum status unit_parse_time(const char *text, size_t len, uint64_t *ns, struct error *err)
 {
-	const struct unit_row *unit = time_units; /* 0 is 0 in any */
+	const struct unit_row *unit = time_units; /* 0 is the same in any unit */
 	struct decimal d;
 
 	TRY(unit_parse_start(text, len, &d, err));
@@ -177,7 +178,7 @@ enum status unit_parse_share(const char *text, size_t len, double *share, struct
 	bool percent = d.used + 1 == len && text[d.used] == '%';
 	if (d.used < len && !percent)
 		return refuse(text, len, err, "not a share: use 2%% or 0.02");
-	/* one rounding only: a power of ten up to 10^22 is a double, and so are most digits */
+	/* This rounds only once: powers of ten up to 10^22 and most digits are exact as doubles. */
 	double v = (double)d.digits / ((double)power_of_10(d.places) * (percent ? 100 : 1));
 	if (v > 1)
 		return refuse(text, len, err, "over 100 %%: use 2%% or 0.02");
@@ -187,7 +188,7 @@ enum status unit_parse_share(const char *text, size_t len, double *share, struct
 
 enum field { YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, FIELDS };
 
-/* "YYYY-MM-DDTHH:MM:SS"; the layout's digits are field numbers. */
+/* Parses "YYYY-MM-DDTHH:MM:SS"; the digits in `layout` are field numbers. */
 static bool instant_fields(const char *text, size_t len, int f[FIELDS])
 {
 	static const char layout[] = "0000-11-22T33:44:55";
@@ -208,7 +209,7 @@ static bool instant_fields(const char *text, size_t len, int f[FIELDS])
 	return true;
 }
 
-/* ".123456789" with 1 to 9 digits, or nothing, then "Z" to the end. */
+/* Parses ".123456789" with 1 to 9 digits, or nothing, and then "Z" at the end. */
 static bool instant_fraction(const char *text, size_t len, uint64_t *ns)
 {
 	size_t i = 0;
@@ -238,7 +239,7 @@ enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struc
 			 .tm_hour = f[HOUR],
 			 .tm_min = f[MINUTE],
 			 .tm_sec = f[SECOND] };
-	time_t seconds = timegm(&tm); /* moves what is out of range into the next unit */
+	time_t seconds = timegm(&tm); /* changes fields that are out of range */
 	if (tm.tm_mon != f[MONTH] - 1 || tm.tm_mday != f[DAY] || tm.tm_hour != f[HOUR] ||
 	    tm.tm_min != f[MINUTE] || tm.tm_sec != f[SECOND])
 		return refuse(text, len, err, "no such day or time of day");

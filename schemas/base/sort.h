@@ -15,9 +15,9 @@
 
 enum sort_type { SORT_NONE, SORT_U64, SORT_U32, SORT_I64, SORT_F64, SORT_BOOL, SORT_TEXT };
 struct sort_key {
-	size_t at; /* of the member */
+	size_t at; /* offset of the member */
 	enum sort_type type;
-	bool is_down; /* the greatest first */
+	bool is_down; /* descending order */
 };
 #define SORT_TYPE(member)                                                                          \
 	_Generic((member),                                                                         \

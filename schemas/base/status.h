@@ -43,7 +43,7 @@ struct error {
 };
 
 /*
- * Fill `err` and return `status`:  return fail(err, ST_TRUNCATED, off, "header needs %zu bytes",
+ * Fills `err` and returns `status`:  return fail(err, ST_TRUNCATED, off, "header needs %zu bytes",
  * n); `err` may be NULL.  A long text is truncated, and control characters, which damaged files may
  * contain, become '?'.  The path and the tool's name are added by main.c.  An argument may be the
  * text of `err` itself: fail(err, st, err->at, "%s: %s", where, err->text) adds to it.

@@ -54,7 +54,7 @@ uint32_t utf8_next(const char **text)
 	return len ? c : UTF8_DAMAGED;
 }
 
-/* The lead bits of a sequence, then six bits a byte. */
+/* The first byte has the lead bits of the sequence, and each further byte six bits. */
 size_t utf8_put(char out[4], uint32_t c)
 {
 	static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
@@ -93,7 +93,7 @@ void utf8_tame(char *text)
 	*text = '\0';
 }
 
-/* A byte within a character, which no part of a text may begin with. */
+/* Returns whether a byte continues a character, so that a text must not be split before it. */
 static bool is_inside(char c)
 {
 	return ((uint8_t)c & 0xc0) == 0x80;
@@ -101,7 +101,7 @@ static bool is_inside(char c)
 
 size_t utf8_shorten(const char *text, size_t len, char *out, size_t cap)
 {
-	size_t begin = cap / 2 - 24, end = cap - begin - 24, at; /* 22 bytes and the NUL between */
+	size_t begin = cap / 2 - 24, end = cap - begin - 24, at; /* 24: the middle and the NUL */
 
 	if (len < cap) {
 		memcpy(out, text, len);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ITEMS = 16, MANY_ITEMS = 1 << 16 }; /* from MANY_ITEMS on a third is free at most */
+enum { FIRST_ITEMS = 16, MANY_ITEMS = 1 << 16 }; /* from MANY_ITEMS on, arrays grow by half */
 
 enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struct error *err)
 {
@@ -20,7 +20,7 @@ enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struc
 		wider = wanted;
 	if (wider > SIZE_MAX / size)
 		return fail_memory(err);
-	memcpy(&held, items, sizeof(held)); /* a pointer of any type is read without aliasing it */
+	memcpy(&held, items, sizeof(held)); /* reads a pointer of any type without aliasing it */
 	void *grown = realloc(held, wider * size);
 	if (!grown)
 		return fail_memory(err);

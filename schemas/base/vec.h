@@ -16,13 +16,13 @@
 #include <stdint.h>
 
 /*
- * Makes room for `wanted` items of `size` bytes.  The capacity at least doubles, so appending one
+ * Makes space for `wanted` items of `size` bytes.  The capacity at least doubles, so appending one
  * by one costs constant time on average.  New items are zeroed.  ST_MEMORY leaves the array
  * unchanged.  `items` is the address of the typed pointer.
  */
 enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struct error *err);
 
-/* The same through a typed pointer: vec_reserve(&items, &cap, wanted, err). */
+/* Calls vec_grow() through a typed pointer: vec_reserve(&items, &cap, wanted, err). */
 #define vec_reserve(items, cap, wanted, err)                                                       \
 	(*(cap) >= (size_t)(wanted)                                                                \
 		 ? ST_OK                                                                           \

@@ -7,12 +7,12 @@ static enum status column_refuse(const struct log_block *block, unsigned index, 
 	return fail(err, ST_FORMAT, block->offset, "column %u of a block %s", index, why);
 }
 
-/* Every varint of the stream ends in it, and there is one for each row. */
+/* Returns whether the stream consists of one whole varint for each row. */
 static bool holds_varints(const uint8_t *p, uint64_t length, uint32_t rows)
 {
 	uint64_t count = 0, i = 0;
 
-	for (; length - i >= 8; i += 8) /* adds up the eight top bits that are clear */
+	for (; length - i >= 8; i += 8) /* add the number of clear top bits in eight bytes */
 		count += ((~get_u64(p + i) >> 7 & 0x0101010101010101) * 0x0101010101010101) >> 56;
 	for (; i < length; i++)
 		count += p[i] < 0x80;
@@ -42,7 +42,7 @@ enum status column_open(struct column_reader *r, struct bytes *in, const struct 
 		if (r->packing == PACK_VARINT && !holds_varints(r->at, length, block->rows))
 			return column_refuse(block, index, "has not one number for each row", err);
 		if (r->packing == PACK_VARINT && length != block->rows)
-			return ST_OK; /* else each is one byte, which is a word as well */
+			return ST_OK; /* otherwise each varint is one byte: read it as a word */
 		r->packing = PACK_FIXED;
 		if (!block->rows || length % block->rows || length / block->rows > 8 || !length)
 			return column_refuse(block, index, "has not one word for each row", err);
@@ -87,7 +87,7 @@ static void take_consts(struct column_reader *r, uint64_t *out, uint32_t count)
 	const uint8_t *p = r->at;
 	size_t left = (size_t)(r->end - p), width = r->width, i = 0;
 	size_t whole =
-		left < 8 ? 0 : (left - 8) / width + 1; /* words that eight bytes can be read of */
+		left < 8 ? 0 : (left - 8) / width + 1; /* words at which eight bytes can be read */
 
 	for (whole = whole < count ? whole : count; i < whole; i++, p += width)
 		out[i] = get_u64(p) & mask;

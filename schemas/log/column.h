@@ -6,7 +6,7 @@
  *	            | PACK_VARINT: divisor, length, varints   LEB128
  *	            | PACK_FIXED:  divisor, length, words     length / rows bytes each
  *
- * The transform says what a word is compared with, and the packing says how the difference (the
+ * The transform determines what a word is compared with, and the packing how the difference (the
  * residual) is stored; both are chosen for each column of each block.  All sums are modulo 2^64, so
  * every bit pattern survives.  A column may refer only to columns before it.
  */
@@ -19,11 +19,11 @@
 /* These are on disk, in the low four bits of the code. */
 enum transform {
 	BY_VALUE,  /* base + residual, unsigned; the others are zig-zag */
-	BY_DELTA,  /* the row before; base before the first */
-	BY_DESC,   /* the last row of equal descriptor % DESC_PLACES; base before the first */
+	BY_DELTA,  /* the previous row; for the first row base */
+	BY_DESC,   /* the last row with the same descriptor % DESC_PLACES; at first base */
 	BY_COLUMN, /* column `base` of the same row */
-	BY_GAP,    /* begin only: end of the row before on the same slot; base before the first */
-	BY_END,    /* end of the same row, for words that are a little greater */
+	BY_GAP,    /* begin only: end of the last row with the same slot; at first base */
+	BY_END,    /* end of the same row, for words that are slightly greater */
 	TRANSFORMS,
 };
 /* These are the high four bits of the code. */
@@ -32,34 +32,34 @@ enum packing { PACK_CONST, PACK_VARINT, PACK_FIXED, PACKINGS };
 enum {
 	DESC_PLACES = 256,
 	COLUMN_HEADER_MAX = 1 + 2 * VARINT_MAX + 3,
-	COLUMN_SAMPLE = 256, /* rows that decide about the transform */
+	COLUMN_SAMPLE = 256, /* rows from which the transform is chosen */
 };
 
 /* The encoder's words of a block. */
 struct column_words {
 	const uint64_t *words; /* this column */
-	const uint64_t *descs; /* NULL: not before this one */
-	const uint64_t *ends;  /* of the rows; NULL: not before this one */
+	const uint64_t *descs; /* NULL: this column precedes the descriptors */
+	const uint64_t *ends;  /* ends of the rows; NULL: this column may not use them */
 	const uint8_t *slots;  /* begin column only, else NULL */
 	uint64_t *scratch;     /* `rows` words */
 	uint32_t rows;         /* at least 1 */
 };
 struct column_form {
 	uint8_t transform, packing, width;
-	uint64_t base, divisor, residual; /* residual: of PACK_CONST */
-	uint64_t bits;                    /* of all words of the stream */
-	uint32_t length;                  /* of the stream */
+	uint64_t base, divisor, residual; /* residual: PACK_CONST only */
+	uint64_t bits;                    /* all words of the stream, or-ed */
+	uint32_t length;                  /* bytes of the stream */
 };
 
 /*
  * Chooses the form that takes the fewest bytes for the first `sample` rows; `others` are the
- * `count` columns before it.  The scratch then holds what column_put() writes.
+ * `count` columns before this one.  Leaves the words for column_put() in the scratch.
  */
 void column_choose(const struct column_words *c, uint32_t sample, const uint64_t *const *others,
 		   unsigned count, struct column_form *form);
 /* Chooses the form BY_DELTA, whose stream is never longer than varints of the plain differences. */
 void column_choose_delta(const struct column_words *c, struct column_form *form);
-size_t column_form_size(const struct column_form *form); /* header and stream */
+size_t column_form_size(const struct column_form *form); /* bytes of header and stream */
 /* `out` has column_form_size() bytes and eight more; returns how many were written. */
 size_t column_put(const struct column_words *c, const struct column_form *form, uint8_t *out);
 
@@ -68,8 +68,8 @@ struct column_reader {
 	const uint8_t *at, *end;
 	uint64_t last, divisor, residual;
 	uint8_t transform, packing, width;
-	uint64_t *words;   /* of the present chunk; NULL: column_is_constant() */
-	uint64_t *by_desc; /* BY_DESC only: DESC_PLACES */
+	uint64_t *words;   /* words of the current chunk; NULL: column_is_constant() */
+	uint64_t *by_desc; /* BY_DESC only: last word of each of DESC_PLACES places */
 };
 
 /* Reads the header at `in` and moves `in` to the end of the column; `index` columns precede it. */
@@ -88,15 +88,15 @@ static inline uint64_t column_step(uint64_t residual, uint64_t divisor)
  * the transform refers to: descriptors, or those of the other column. */
 void column_sum(struct column_reader *r, uint64_t *words, const struct log_words *others,
 		uint32_t count);
-/* Whether all words are the same, in every chunk. */
+/* Returns whether all words of the column are the same. */
 static inline bool column_is_constant(const struct column_reader *r)
 {
 	return r->packing == PACK_CONST && r->transform == BY_VALUE;
 }
 
 /*
- * Columns with AVX2 and BMI2.  The plain code in column_put.c and column.c gives the same bytes and
- * words.
+ * Code for columns with AVX2 and BMI2.  The plain code in column_put.c and column.c gives the same
+ * bytes and words.
  */
 
 #if defined(__x86_64__)

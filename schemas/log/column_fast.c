@@ -18,8 +18,8 @@ FAST void column_form_fast(const struct column_words *c, enum transform transfor
 	form_rows(c, transform, rows, form);
 }
 
-/* Spreads each word's bits over bytes, seven to a byte, and sets the top bit of all but the last.
- */
+/* Spreads the bits of each word over bytes, seven to a byte, and sets the top bit of all bytes but
+ * the last. */
 FAST size_t column_put_fast(uint8_t *out, const uint64_t *words, uint32_t rows, uint64_t bits)
 {
 	const uint64_t sevens = 0x7f7f7f7f7f7f7f7f;
@@ -34,9 +34,9 @@ FAST size_t column_put_fast(uint8_t *out, const uint64_t *words, uint32_t rows, 
 	return (size_t)(p - out);
 }
 
-enum { AT_ONCE = 64 }; /* bytes whose top bits are looked at together */
+enum { AT_ONCE = 64 }; /* bytes whose top bits are tested together */
 
-/* Finds where each varint ends before any is read, so that none waits for the one before it. */
+/* Finds the ends of all varints before any is read, so that no read depends on the one before. */
 FAST uint32_t column_take_fast(struct column_reader *r, uint64_t *out, uint32_t count)
 {
 	const uint8_t *p = r->at;

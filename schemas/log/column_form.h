@@ -3,7 +3,7 @@
  * column_form.h - how many bytes a column takes in one of its forms; only the codec uses it.
  *
  * These loops over a whole column are compiled twice, by column_put.c for any machine and by
- * column_fast.c for one with AVX2, so they stand in a header.  They are written so that a compiler
+ * column_fast.c for one with AVX2, so they are in a header.  They are written so that a compiler
  * can vectorise them.
  */
 #pragma once
@@ -104,7 +104,7 @@ struct divisor {
 static inline struct divisor divisor_make(uint64_t value)
 {
 	unsigned shift = (unsigned)__builtin_ctzll(value);
-	uint64_t odd = value >> shift, inverse = odd; /* right in three bits; each turn doubles */
+	uint64_t odd = value >> shift, inverse = odd; /* correct in 3 bits; each turn doubles */
 
 	for (int i = 0; i < 5; i++)
 		inverse *= 2 - odd * inverse;
@@ -122,7 +122,7 @@ static inline uint64_t common_divisor(const uint64_t *v, uint32_t rows, bool is_
 
 		if (!size)
 			continue;
-		/* The product wraps unless the odd part divides. */
+		/* The quotient is too large unless the odd part divides. */
 		if (a && quotient <= d.most && !(quotient & ((UINT64_C(1) << d.shift) - 1)))
 			continue;
 		while (b) {

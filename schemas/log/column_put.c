@@ -25,7 +25,7 @@ size_t column_form_size(const struct column_form *p)
 	return head + varint_size(p->divisor) + varint_size(p->length) + p->length;
 }
 
-/* Whether the words are those of another column, or always equally far from them. */
+/* Returns whether the words have a constant distance, possibly 0, to those of another column. */
 static bool form_as_other(const struct column_words *c, const uint64_t *const *others,
 			  unsigned count, struct column_form *out)
 {
@@ -94,7 +94,7 @@ size_t column_put(const struct column_words *c, const struct column_form *p, uin
 	at += put_varint(at, p->length);
 	if (p->packing == PACK_FIXED) {
 		for (uint32_t i = 0; i < c->rows; i++, at += p->width)
-			put_u64(at, c->scratch[i]); /* the next word overwrites what is too much */
+			put_u64(at, c->scratch[i]); /* the next word overwrites the excess bytes */
 		return (size_t)(at - out);
 	}
 	if (column_is_fast() && p->bits >> 56 == 0)

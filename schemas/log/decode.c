@@ -7,23 +7,23 @@
  * chunk cannot overrun.
  */
 struct log_decoder {
-	struct log_rows rows; /* the present chunk */
+	struct log_rows rows; /* the current chunk */
 	const struct log_layout *layout;
 	size_t desc_count;
-	uint32_t rows_left; /* in the block, after the present chunk */
+	uint32_t rows_left; /* rows of the block after the current chunk */
 	uint32_t cap;       /* rows of a chunk */
 	uint32_t lost;
 	uint16_t layout_number;
-	bool has_unknown;       /* an unknown descriptor in the present chunk */
-	bool has_overflow;      /* an end that overflows in it */
-	int column_of[LOG_ARG]; /* by role; -1: none */
+	bool has_unknown;       /* the current chunk has an unknown descriptor */
+	bool has_overflow;      /* the current chunk has an end that overflows */
+	int column_of[LOG_ARG]; /* index of the column, by role; -1: none */
 	uint64_t zero;
-	uint64_t ends[LOG_SLOTS]; /* of the last row on each slot */
+	uint64_t ends[LOG_SLOTS]; /* end of the last row of each slot */
 	struct column_reader readers[];
 };
 
-/* Where the words of a role are.  Of the first four each row has a word, also where it is the same
- * in all; the others are struct log_words. */
+/* Offsets of the words of each role.  The first four roles have a word for each row, even if all
+ * are the same; the others are struct log_words. */
 static const size_t role_places[LOG_ARG] = {
 	[LOG_BEGIN] = offsetof(struct log_rows, begins),
 	[LOG_LENGTH] = offsetof(struct log_rows, lengths),
@@ -40,7 +40,7 @@ size_t log_decoder_size(const struct log_layout *layout, const struct log_block 
 	struct bytes in = bytes_init(payload, block->raw_size);
 	bool has_words[LOG_ARG + 1] = { false };
 	size_t words = 0,
-	       by_desc = 0; /* columns with a word for each row; with one for each place */
+	       by_desc = 0; /* number of columns with a word for each row, and for each place */
 	struct column_reader r;
 
 	for (unsigned i = 0; i < layout->column_count && column_pass(&in, &r); i++) {
@@ -57,7 +57,7 @@ size_t log_decoder_size(const struct log_layout *layout, const struct log_block 
 	       (words * rows + by_desc * DESC_PLACES) * sizeof(uint64_t);
 }
 
-/* Whether the columns that a transform refers to stand before it. */
+/* Returns whether the columns that a transform refers to precede it. */
 static bool is_in_order(const struct log_decoder *d, int column)
 {
 	unsigned transform = d->readers[column].transform;
@@ -96,7 +96,7 @@ static enum status open_columns(struct log_decoder *d, const struct log_block *b
 
 		TRY(column_open(r, in, block, i, err));
 		if (column_is_constant(r)) {
-			r->residual += r->last; /* from here on it is the word itself */
+			r->residual += r->last; /* from here on `residual` is the word itself */
 		} else {
 			r->words = memory;
 			memory += d->cap;
@@ -166,15 +166,15 @@ enum status log_decode_init(struct log_decoder *d, const struct log_block *block
 	return ST_OK;
 }
 
-/* Whether a row's descriptor did not come, or has another layout, so that its argument values would
- * not fit. */
+/* Returns whether a row's descriptor was not read or has another layout, so that its argument
+ * values would not fit. */
 static bool is_unknown(const struct log_decoder *d, uint64_t desc)
 {
 	return desc >= d->desc_count || d->rows.desc[desc].layout != d->layout_number;
 }
 
-/* Turns gaps into begins; returns how many.  The slot of an unknown descriptor is unknown, so the
- * rows after one are lost. */
+/* Turns gaps into begins and returns their number.  The slot of an unknown descriptor is unknown,
+ * so the rows after one are lost. */
 static uint32_t add_gaps(struct log_decoder *d, uint64_t divisor, uint64_t *begins, uint32_t count)
 {
 	const uint64_t *descs = d->rows.descs, *lengths = d->rows.lengths;
@@ -193,7 +193,7 @@ static uint32_t add_gaps(struct log_decoder *d, uint64_t divisor, uint64_t *begi
 	return i;
 }
 
-/* Decodes the next `count` rows of a column; returns how many of them are good. */
+/* Decodes the next `count` rows of a column; returns how many of them are valid. */
 static uint32_t decode_column(struct log_decoder *d, unsigned column, uint32_t count)
 {
 	struct column_reader *r = &d->readers[column];
@@ -217,7 +217,8 @@ static uint32_t decode_column(struct log_decoder *d, unsigned column, uint32_t c
 	return good;
 }
 
-/* Takes out rows whose descriptor is unknown or whose end overflows. */
+/* Removes rows whose descriptor is unknown or whose end overflows; returns the number of the
+ * others. */
 static uint32_t leave_out(struct log_decoder *d, uint32_t count)
 {
 	const struct log_rows *r = &d->rows;
@@ -256,7 +257,7 @@ const struct log_rows *log_decode_rows(struct log_decoder *d)
 			d->rows_left = 0;
 		}
 		if (d->readers[d->column_of[LOG_BEGIN]].transform !=
-		    BY_GAP) { /* add_gaps() checks too */
+		    BY_GAP) { /* add_gaps() has checked */
 			d->has_unknown = d->has_overflow = false;
 			for (uint32_t i = 0; i < good; i++) {
 				d->has_unknown |= is_unknown(d, r->descs[i]);

@@ -9,7 +9,7 @@ enum {
 	COLUMNS_MAX = MEMBER_COLUMNS + LOG_LAYOUT_ARG,
 	PAYLOAD_MOST = LOG_BLOCK_BYTES - 8, /* the last number of a stream is written as a word */
 	FILLED = PAYLOAD_MOST / 16 * 15,    /* the size that a block is meant to reach */
-	SAMPLE_LEAST = 64,                  /* rows that allow a guess at the size of others */
+	SAMPLE_LEAST = 64,                  /* rows from which the size of a block is estimated */
 };
 
 size_t log_encoder_size(unsigned arg_count)
@@ -73,7 +73,7 @@ void log_put_rare(struct log_encoder *e, const struct event *event, uint32_t ord
 
 /* ---- blocks ---- */
 
-/* Chooses the form of all columns and writes those that fit; returns the bytes of all. */
+/* Chooses the form of all columns and writes those that fit; returns the size of all in bytes. */
 static size_t put_columns(struct log_encoder *e, uint32_t rows, bool plainest, uint8_t *out)
 {
 	const uint64_t *others[COLUMNS_MAX];
@@ -102,7 +102,7 @@ static size_t put_columns(struct log_encoder *e, uint32_t rows, bool plainest, u
 						 : e->rare.order;
 		} else if (plainest) {
 			column_choose_delta(&c, &form);
-		} else { /* neither times nor flags are compared with other columns */
+		} else { /* do not compare times or flags with other columns */
 			column_choose(&c, e->sample, others, i < VALUES ? 0 : i, &form);
 		}
 		if (used + column_form_size(&form) <= PAYLOAD_MOST)
@@ -112,8 +112,8 @@ static size_t put_columns(struct log_encoder *e, uint32_t rows, bool plainest, u
 	return used;
 }
 
-/* How many rows fit for certain: if each number is the varint of its difference to the row before.
- */
+/* Returns how many rows fit in any case, with each number as the varint of its difference to the
+ * previous row. */
 static uint32_t rows_that_fit(const struct log_encoder *e)
 {
 	size_t limit = PAYLOAD_MOST - (size_t)e->column_count * COLUMN_HEADER_MAX, bytes = 0;
@@ -133,7 +133,7 @@ static uint32_t rows_that_fit(const struct log_encoder *e)
 	return row ? row : 1;
 }
 
-/* Encodes all rows if they fit, otherwise the first ones; *rows gets how many. */
+/* Encodes all rows if they fit, otherwise the first ones; *rows is set to their number. */
 static uint32_t fill_block(struct log_encoder *e, uint32_t *rows, uint8_t *out)
 {
 	size_t size = put_columns(e, e->rows, false, out);
@@ -148,7 +148,7 @@ static uint32_t fill_block(struct log_encoder *e, uint32_t *rows, uint8_t *out)
 		*rows = e->target < e->rows ? e->target : rows_that_fit(e);
 		size = put_columns(e, *rows, false, out);
 	}
-	if (size > PAYLOAD_MOST) { /* the rows after the sample were unlike it */
+	if (size > PAYLOAD_MOST) { /* the rows after the sample need more space than the sample */
 		*rows = rows_that_fit(e);
 		e->target = *rows;
 		size = put_columns(e, *rows, true, out);
@@ -168,8 +168,8 @@ static bool in_order(const struct log_encoder *e, uint32_t i)
 	return !e->wide || order[0] >= order[-1];
 }
 
-/* Whether each word is greater than the one before; false too where one is 2^63 or more.  The loop
- * has no branch. */
+/* Returns whether each word is greater than the one before, or false if a word is 2^63 or more.
+ * The loop has no branch. */
 static bool are_ascending(const uint64_t *words, uint32_t rows)
 {
 	uint64_t bad = words[0];
@@ -200,7 +200,7 @@ static uint64_t least(const uint64_t *words, uint32_t rows)
 	return low;
 }
 
-/* After put_columns(), which has computed the ends. */
+/* Sets the times and the order flag of a block. put_columns() has computed the ends. */
 static void note_times(const struct log_encoder *e, struct log_block *block)
 {
 	const uint64_t *begins = column(e, BEGINS);
@@ -218,7 +218,7 @@ static void note_times(const struct log_encoder *e, struct log_block *block)
 		block->first_begin_ns = least(begins, block->rows);
 		block->last_begin_ns = greatest(begins, block->rows);
 	}
-	/* The length of a row may overflow. */
+	/* The end of a row may have overflowed. */
 	block->last_end_ns = last_end > block->last_begin_ns ? last_end : block->last_begin_ns;
 }
 
@@ -232,7 +232,7 @@ size_t log_finish(struct log_encoder *e, uint8_t out[LOG_HEADER_BYTES + LOG_BLOC
 	block.raw_size = block.size;
 	note_times(e, &block);
 	log_put_block_header(&block, out + LOG_HEADER_BYTES, out);
-	size_t left = e->rows - block.rows; /* they stay for the next block */
+	size_t left = e->rows - block.rows; /* these rows stay for the next block */
 	for (unsigned i = 0; left && i < e->column_count; i++)
 		if (!is_rare(e, i))
 			memmove(column(e, i), column(e, i) + block.rows, left * sizeof(uint64_t));

@@ -15,12 +15,12 @@
 
 enum {
 	ENCODER_ROWS = 4096,
-	ENCODER_STRIDE = ENCODER_ROWS + 24, /* keeps a row's words out of one set of a cache */
+	ENCODER_STRIDE = ENCODER_ROWS + 24, /* keeps the words of a row in different cache sets */
 };
-/* Columns in the order of the file; those to which others refer come first, as in FIELDS. */
+/* The columns in the order of the file and of FIELDS; columns that others refer to come first. */
 enum { DESCS, LENGTHS, BEGINS, CORRELATIONS, VALUES, FLAGS, ORDERS, ARG };
 
-/* Words that most layouts have the same in all rows; they become columns at the first
+/* Words that are the same in all rows of most layouts; they become columns at the first
  * difference. */
 struct rare_words {
 	uint64_t value, flags, order;
@@ -45,7 +45,7 @@ size_t log_finish(struct log_encoder *e, uint8_t out[LOG_HEADER_BYTES + LOG_BLOC
 /* Call this before log_put() of a row that is not log_is_usual(). */
 void log_put_rare(struct log_encoder *e, const struct event *row, uint32_t order);
 
-/* Whether the rare words of a row are those of all rows before it. */
+/* Returns whether the rare words of a row equal those of all rows before it. */
 static inline bool log_is_usual(const struct log_encoder *e, const struct event *row,
 				uint32_t order)
 {
@@ -53,7 +53,7 @@ static inline bool log_is_usual(const struct log_encoder *e, const struct event 
 		 (order ^ e->rare.order) | e->wide);
 }
 
-/* Whether log_finish() has to be called before the next row. */
+/* Returns whether log_finish() has to be called before the next row. */
 static inline bool log_is_full(const struct log_encoder *e)
 {
 	return e->rows >= e->target;

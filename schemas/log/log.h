@@ -56,17 +56,17 @@ enum log_block_flag {
 };
 
 struct log_block {
-	uint64_t offset;              /* of its header in the file */
+	uint64_t offset;              /* offset of the header in the file */
 	uint32_t size;                /* payload bytes as stored */
-	uint32_t raw_size;            /* before LOG_DEFLATED; both <= LOG_BLOCK_BYTES */
+	uint32_t raw_size;            /* payload bytes when inflated; both <= LOG_BLOCK_BYTES */
 	uint32_t rows;                /* <= LOG_BLOCK_ROWS */
 	uint32_t crc;                 /* CRC-32C of the payload as stored */
-	uint16_t kind, layout, flags; /* layout: row of FIELDS, EVENTS only */
-	uint64_t first_begin_ns, last_begin_ns, last_end_ns; /* EVENTS: of all its rows */
+	uint16_t kind, layout, flags; /* layout: id of a row of FIELDS, EVENTS only */
+	uint64_t first_begin_ns, last_begin_ns, last_end_ns; /* EVENTS only: over all rows */
 };
 
-/* Says where a number of a header is on disk and in the struct, where it has the same width. LOG.md
- * has the headers as tables. */
+/* The offset of a number of a header on disk (`at`) and in the struct, where it has the same size.
+ * LOG.md has the headers as tables. */
 struct log_header_word {
 	uint16_t at, size, offset;
 };
@@ -80,9 +80,9 @@ void log_put_header_words(const struct log_header_word *words, size_t count, con
 void log_take_header_words(const struct log_header_word *words, size_t count, const uint8_t *header,
 			   void *to);
 
-/* The first bytes of a file. */
+/* Writes the first bytes of a file. */
 void log_put_file_header(uint8_t out[LOG_FILE_HEADER_BYTES]);
-/* Returns ST_FORMAT for a file that is no log, or one that only a newer reader knows. */
+/* Returns ST_FORMAT for a file that is no log, or one that needs a newer reader. */
 enum status log_take_file_header(const uint8_t *bytes, size_t len, struct error *err);
 
 /* Writes the header of a block with this payload and sets block->crc.  `offset` is not stored. */
@@ -90,7 +90,7 @@ void log_put_block_header(struct log_block *block, const uint8_t *payload,
 			  uint8_t out[LOG_HEADER_BYTES]);
 
 /*
- * Finds the first whole header in `bytes`, which begin at `at` in the file; *skipped gets the
+ * Finds the first whole header in `bytes`, which begin at `at` in the file; *skipped is set to the
  * number of bytes before it.  ST_TRUNCATED: there is none, and none can begin in the first *skipped
  * bytes, so continue after them.  A header is valid when its own checksum is right and its numbers
  * are within bounds; the payload is not checked.
@@ -105,10 +105,11 @@ struct log_desc {
 	uint32_t track, name, schema; /* ids of the trace, not of the file */
 	uint16_t layout;
 	uint8_t kind, subkind;
-	uint8_t slot; /* begins are gaps to the event before on the same slot */
+	uint8_t slot; /* a begin is stored as the gap after the previous event with the same slot */
 };
 enum { LOG_SLOTS = 64 };
-/* `track` is an id of the file.  Tracks may share a slot, which only makes gaps longer. */
+/* Returns the slot of a track, an id of the file.  Tracks may share a slot, which only makes gaps
+ * longer. */
 static inline uint8_t log_slot(uint32_t track)
 {
 	return track % LOG_SLOTS;
@@ -132,7 +133,7 @@ struct log_column {
 struct log_layout {
 	const struct log_column *columns;
 	uint16_t column_count, arg_count;
-	uint8_t kind; /* KIND_UNKNOWN for one of a newer writer */
+	uint8_t kind; /* KIND_UNKNOWN for a kind of a newer writer */
 };
 
 /* Holds one word for each row of a chunk, or one word for all rows if mask is 0. */
@@ -147,11 +148,11 @@ static inline uint64_t log_word(const struct log_words *w, uint32_t row)
 
 /* A chunk of decoded rows, column by column; columns that the file lacks are zero. */
 struct log_rows {
-	const uint64_t *begins, *lengths, *descs, *correlations; /* descs: places in `desc` */
+	const uint64_t *begins, *lengths, *descs, *correlations; /* descs: indices into `desc` */
 	const struct log_desc *desc;
 	uint32_t count;
 	uint16_t arg_count;
-	bool has_rare; /* value, flags or order are not the same in all rows */
+	bool has_rare; /* value, flags or order differ between rows */
 	struct log_words values, flags, orders;
 	const struct log_words *args;
 };

@@ -69,13 +69,14 @@ static void put_members(struct log_mark *m, const uint64_t *members, size_t coun
 		buf_put_varint(&m->row, members[i]);
 }
 
-/* Readers of rows take the numbers; who looks for a log's sources takes the text behind them. */
+/* Table readers use only the numbers; the text after them is for code that looks up the log's
+ * sources. */
 static void put_meta_row(struct log_mark *m, uint32_t id)
 {
 	const struct provenance *p = trace_provenance((struct trace *)m->trace);
 	uint64_t bits = p->is_synthetic ? META_SYNTHETIC : 0;
 
-	/* A trace that came from no file says nothing about files. */
+	/* A trace that was not read from a file has no facts about files. */
 	if (p->format)
 		bits |= META_IMPORTED | (p->epoch_known ? 0 : META_NO_EPOCH) |
 			(p->is_whole ? 0 : META_FROM_PART);

@@ -16,7 +16,7 @@ struct rows {
 	uint32_t count, row_bytes;
 };
 struct file_schema {
-	const struct attr *attrs; /* keys and texts are the run's */
+	const struct attr *attrs; /* keys and texts are ids of the trace */
 	uint32_t count;
 	bool came;
 };
@@ -33,8 +33,8 @@ struct file_losses {
 };
 struct file_layout {
 	struct log_layout layout;
-	const struct attr *args; /* layout.arg_count */
-	struct attr kind_attr;   /* of a kind that is unknown here; key 0: of others */
+	const struct attr *args; /* layout.arg_count of them */
+	struct attr kind_attr;   /* stands for a kind that is unknown here; key 0: it is known */
 	bool came;
 };
 struct log_translation {
@@ -44,8 +44,8 @@ struct log_translation {
 		losses;
 	log_change_fn change; /* NULL: descriptors stay unchanged */
 	void *change_arg;
-	const char *missing;   /* what a row refers to but was not read */
-	struct log_desc_sums { /* of the differences so far in a block of DESCS */
+	const char *missing;   /* kind of row that a row refers to but that was not read */
+	struct log_desc_sums { /* sums of the differences so far in a block of DESCS */
 		uint64_t track, name, schema;
 	} desc;
 	/* A row that comes in parts. */
@@ -53,15 +53,15 @@ struct log_translation {
 	uint64_t part_total;
 	uint32_t part_id;
 	uint16_t part_kind;
-	/* META, END */
+	/* contents of META and END */
 	uint64_t meta, end_events;
 	bool ended;
 };
 
 /*
- * How a row of each kind of block is read from `in`, which holds only this row if rows begin with
- * their length.  A truncated row sets in->is_truncated, and one that refers to a row that was not
- * read sets x->missing; the caller reports both and does not use the row.
+ * The reader of a row of each kind of block.  `in` holds only this row if rows begin with their
+ * length.  A truncated row sets in->is_truncated, and one that refers to a row that was not read
+ * sets x->missing; the caller reports both and does not use the row.
  */
 struct log_row_reader {
 	enum status (*take)(struct log_translation *x, uint32_t id, struct bytes *in,
@@ -81,11 +81,13 @@ enum status log_take_saved(struct log_translation *x, uint32_t id, struct bytes 
 
 /* Returns NULL for an id beyond the last row. */
 void *log_rows_get(const struct rows *r, uint64_t id);
-/* Translate a name or process of the file to the run's id; 0 if its row was in a damaged block. */
+/* Translate a name or process of the file to its id in the trace, or 0 if its row was in a damaged
+ * block. */
 uint32_t log_name_of(struct log_translation *x, uint64_t id);
 uint32_t log_process_of(struct log_translation *x, uint64_t id);
-/* Returns the run's argument schema for const args of the file and the argument values of a layout
- * (may be NULL).  If the layout's kind is unknown, the schema has the kind as an attribute. */
+/* Returns the trace's argument schema for const args of the file and the argument values of a
+ * layout (may be NULL).  If the layout's kind is unknown, the schema has the kind as an
+ * attribute. */
 enum status log_schema_of(struct log_translation *x, uint64_t id, const struct file_layout *l,
 			  uint32_t *to, struct error *err);
 /* Returns zeroed memory that lasts until the translation is freed, or NULL and *err. */

@@ -5,10 +5,10 @@
 #include "schemas/base/crc32c.h"
 
 enum {
-	AT_VERSION = 8, /* of the constant part of the ring's header */
+	AT_VERSION = 8, /* offsets in the constant part of the ring's header */
 	AT_CRC = 12,
 	CRC_FROM = 16,
-	AT_HEADER_CRC = 4, /* of a block's header */
+	AT_HEADER_CRC = 4, /* offsets in a block's header */
 	CRC_OF_HEADER_FROM = 8,
 	AT_NUMBER = 56,
 	HALF_LEAST = 128 * 1024,
@@ -79,8 +79,8 @@ static uint64_t events_at(const struct log_ring *r)
 	return LOG_RING_HEADER + 2 * r->consts.half_bytes;
 }
 
-/* Reads the header of a block at `at`; *number is 0 unless one is there whose block ends by `end`.
- */
+/* Reads the header of a block at `at`.  *number is 0 if there is none, or if its block is not
+ * complete by `end`. */
 static enum status header_at(struct log_ring *r, uint64_t at, uint64_t end, struct log_block *block,
 			     uint64_t *number, struct error *err)
 {
@@ -107,7 +107,7 @@ static uint64_t span_of(const struct log_block *block)
 	return log_ring_pad(LOG_HEADER_BYTES + block->size);
 }
 
-/* Finds the next block of events from *at on; ST_END: there is none before `end`. */
+/* Finds the next block of events from *at on; returns ST_END if there is none before `end`. */
 static enum status find_events(struct log_ring *r, uint64_t *at, uint64_t end,
 			       struct log_block *block, uint64_t *number, struct error *err)
 {
@@ -144,7 +144,7 @@ static enum status look_for_events(struct log_ring *r, struct error *err)
 	r->missing = r->blocks ? r->highest - r->lowest + 1 - r->blocks : 0;
 	if (r->missing > most)
 		r->missing = most;
-	if (r->begun > r->highest) { /* the process died while it was written */
+	if (r->begun > r->highest) { /* the process died while it wrote this block */
 		r->missing++;
 		r->missing_rows = r->begun_rows <= LOG_BLOCK_ROWS ? r->begun_rows : 0;
 	}

@@ -27,7 +27,7 @@ enum {
 	LOG_RING_CONST_BYTES = 256, /* constant bytes of the header */
 	LOG_RING_ALIGN = 64,
 	LOG_RING_HOST = 64,
-	LOG_RING_WINDOW = 16 * 1024, /* read at once */
+	LOG_RING_WINDOW = 16 * 1024, /* bytes of one read */
 };
 
 /* The offsets of the words of the header that change; each is written in one store. */
@@ -44,12 +44,12 @@ enum log_ring_word {
 
 /* The constant part of the header. */
 struct log_ring_consts {
-	uint64_t size;       /* of the file */
-	uint64_t half_bytes; /* of the tables; the first half follows the header */
+	uint64_t size;       /* bytes of the file */
+	uint64_t half_bytes; /* bytes of each half of the tables, which follow the header */
 	uint64_t event_bytes;
-	uint32_t pid, rank;           /* rank UINT32_MAX: none */
-	uint64_t started;             /* of the process: field 22 of /proc/PID/stat; 0 unknown */
-	uint64_t max_bytes, min_free; /* for a log saved from it; 0: no limit */
+	uint32_t pid, rank; /* rank UINT32_MAX: none */
+	uint64_t started;   /* start of the process: field 22 of /proc/PID/stat; 0: unknown */
+	uint64_t max_bytes, min_free; /* bytes, for a log saved from it; 0: no limit */
 	char host[LOG_RING_HOST];     /* NUL-terminated */
 };
 
@@ -73,9 +73,8 @@ struct log_ring {
 	uint64_t tables, begun, begun_rows, alive_ns, until_ns, saved, saved_until_ns;
 	/* These are about the blocks of events in the ring. */
 	uint64_t lowest, highest, blocks, bytes; /* lowest 0: none */
-	uint64_t missing;      /* missing blocks between them, and one that was being written
-				*/
-	uint64_t missing_rows; /* 0 unknown */
+	uint64_t missing;      /* missing blocks between them, and one that was incomplete */
+	uint64_t missing_rows; /* events in the incomplete block; 0: unknown */
 
 	/* Only ring.c uses these. */
 	log_ring_read_fn read;
@@ -87,8 +86,8 @@ struct log_ring {
 	uint8_t window[LOG_RING_WINDOW];
 };
 
-/* Reads the header and looks for blocks.  Returns ST_FORMAT if the file is no ring or is damaged.
- */
+/* Reads the header and looks for blocks.  Returns ST_FORMAT if the file is no ring or is
+ * damaged. */
 enum status log_ring_open(struct log_ring *r, log_ring_read_fn read, const void *arg,
 			  struct error *err);
 /*
@@ -96,11 +95,11 @@ enum status log_ring_open(struct log_ring *r, log_ring_read_fn read, const void 
  * in the file.  The payload is not checked.
  */
 enum status log_ring_next_table(struct log_ring *r, struct log_block *block, struct error *err);
-/* The same for events; *number gets the number of the block. */
+/* Returns the next block of events in the same way; *number is set to the number of the block. */
 enum status log_ring_next_events(struct log_ring *r, struct log_block *block, uint64_t *number,
 				 struct error *err);
 
-/* Why and when a log was saved: a row of SAVED. */
+/* A row of SAVED: the reason and time at which a log was saved. */
 struct log_saved {
 	const char *why;                 /* the trigger: slow, hang, signal, death, command */
 	uint64_t at_ns;                  /* when it was triggered; 0 unknown */
@@ -109,8 +108,8 @@ struct log_saved {
 	uint64_t from_ns;                /* nothing since then was overwritten; 0: nothing at all */
 	uint64_t until_ns, alive_ns;     /* LOG_RING_UNTIL, LOG_RING_ALIVE */
 	uint64_t torn, torn_rows; /* blocks that were not whole, and their rows (0: unknown) */
-	uint64_t left_out_rows;   /* because the disk was full */
-	bool by_itself;           /* the recorded process saved it itself */
+	uint64_t left_out_rows;   /* rows left out because the disk was full */
+	bool by_itself;           /* the recorded process saved the log itself */
 };
 /* Appends a whole block of SAVED. */
 void log_put_saved(const struct log_saved *s, struct buf *out);

@@ -54,7 +54,7 @@ const struct row_member log_anchor_row[] = {
 	{ 0 },
 };
 
-/* Members are little-endian numbers of `size` bytes, as bytes.h makes sure. */
+/* Members are little-endian numbers of `size` bytes, which bytes.h ensures. */
 uint64_t row_member_get(const struct row_member *m, const void *row)
 {
 	uint64_t value = 0;
@@ -70,7 +70,7 @@ void row_member_set(const struct row_member *m, void *row, uint64_t value)
 	else if (m->type == ROW_FLAG)
 		value = value != 0;
 	else if (m->type == ROW_TRACK_TYPE && value > TRACK_COUNTER)
-		value = TRACK_THREAD; /* of a newer writer */
+		value = TRACK_THREAD; /* a type of a newer writer */
 	memcpy((char *)row + m->offset, &value, m->size);
 }
 

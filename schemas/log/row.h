@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row.h - what the writer and the reader of a log's tables share; only the codec uses it.
+ * row.h - definitions for both the writer and the reader of a log's tables; only the codec uses it.
  *
  * Rows of NAMES, KEYS, SCHEMAS and DESCS follow one another.  Those of the other tables begin with
  * their length, so that an older reader can skip members at their end.  If such a row is a struct
@@ -11,7 +11,7 @@
 #include "schemas/log/log.h"
 #include "schemas/model/trace.h"
 
-/* The names of these columns in FIELDS if the kind has no field for the member. */
+/* The names in FIELDS of a column whose member is no field of the kind. */
 #define LOG_NO_CORRELATION "join"
 #define LOG_NO_VALUE       "amount"
 
@@ -44,7 +44,7 @@ extern const struct row_member log_process_row[], log_device_row[], log_track_ro
 uint64_t row_member_get(const struct row_member *m, const void *row);
 void row_member_set(const struct row_member *m, void *row, uint64_t value);
 
-/* Returns the field of records.def whose name the column of this member (correlation or value) has
- * for events of the kind, or NULL. */
+/* Returns the field of records.def that is the correlation or value of events of the kind, or NULL.
+ * The column has its name. */
 struct field;
 const struct field *log_member(unsigned kind, enum log_role role);

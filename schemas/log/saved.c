@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SAVED, the row that says why and when a log was saved from the ring of a flight recorder.  Read,
- * it becomes attributes of its process, and windows are shortened to what the ring still held.
+ * SAVED, the row with the reason and time at which a log was saved from the ring of a flight
+ * recorder.  The reader turns it into attributes of its process, and shortens windows to what the
+ * ring still held.
  */
 #include "schemas/log/read.h"
 #include "schemas/log/ring.h"
@@ -13,7 +14,7 @@
 /* The numbers of the row in their order, and the attributes that they become. */
 static const struct saved_number {
 	uint16_t offset;
-	uint8_t size, plus; /* plus: stored with so much added, so that NOWHERE is 0 */
+	uint8_t size, plus; /* plus: added to the stored value, so that NOWHERE is 0 */
 	uint8_t unit;
 	const char *key; /* NULL: it becomes no attribute */
 } numbers[] = {
@@ -154,7 +155,7 @@ enum status log_take_saved(struct log_translation *x, uint32_t id, struct bytes 
 	add_sentences(x, attrs, &count, why, len < SENTENCE ? (int)len : SENTENCE, &n);
 	shorten_windows(x, &n);
 	trace_lose(x->trace, process, LOSS_DISK, n.left_out_rows);
-	/* Where the rows were not counted, each block counts as one at least. */
+	/* If the number of rows is unknown, each block counts as one row. */
 	trace_lose(x->trace, process, LOSS_DAMAGED, n.torn_rows ? n.torn_rows : n.torn);
 	schema.consts = attrs;
 	schema.const_count = count;

@@ -62,7 +62,7 @@ static bool keys_same(const void *row, const void *wanted)
 	return true;
 }
 
-/* The id of a list of keys, found or added; 0 and *err on a ceiling. */
+/* Finds or adds a list of keys; returns its id, or 0 and *err at the ceiling. */
 static uint32_t keys_id(struct log_mark *m, struct intern *table, struct keys_row *row,
 			struct error *err)
 {
@@ -87,7 +87,7 @@ static uint32_t keys_id(struct log_mark *m, struct intern *table, struct keys_ro
 	return intern_add(table, &m->arena, hash, row, err);
 }
 
-/* Makes place for item `id` of an array of items of `size` bytes; ST_CEILING over the mark's. */
+/* Makes an array hold item `id`, of `size` bytes; returns ST_CEILING over the mark's ceiling. */
 static enum status reach(const struct log_mark *m, void *items, size_t *cap, uint32_t id,
 			 size_t size, struct error *err)
 {
@@ -130,7 +130,7 @@ enum status log_mark_layout(struct log_mark *m, uint32_t desc, uint16_t *layout,
 	return ST_OK;
 }
 
-/* Makes what new rows of the trace need first: layouts of descriptors, lists of keys. */
+/* Creates what new rows of the trace refer to: layouts of descriptors and lists of keys. */
 static enum status derive(struct log_mark *m, struct error *err)
 {
 	uint32_t descs = trace_count(m->trace, TRACE_DESCS);
@@ -220,7 +220,7 @@ static void put_parts(struct log_mark *m, unsigned kind, uint32_t id, struct buf
 	buf_clear(&m->payload);
 }
 
-/* Encodes a row into m->row.  An empty row leaves no trace in the differences between rows. */
+/* Encodes a row into m->row.  An empty row does not count for the differences between rows. */
 static void make_row(struct log_mark *m, unsigned table, uint32_t id)
 {
 	struct event_desc before = m->desc_before;
@@ -231,7 +231,7 @@ static void make_row(struct log_mark *m, unsigned table, uint32_t id)
 		m->desc_before = before;
 }
 
-/* Whether m->row has to be written, which is then taken as done. */
+/* Returns whether m->row has to be written, and records it as written. */
 static bool is_changed(struct log_mark *m, unsigned table, uint32_t id)
 {
 	struct written *w = &m->written[table];
@@ -261,7 +261,7 @@ static enum status put_table(struct log_mark *m, unsigned table, struct buf *out
 		if (m->rows && (id != m->first_id + m->rows || m->rows >= LOG_BLOCK_ROWS ||
 				m->payload.len + m->row.len > LOG_BLOCK_BYTES)) {
 			end_block(m, writer->kind, out);
-			make_row(m, table, id); /* descriptors differ from those of their block */
+			make_row(m, table, id); /* relative to the new block */
 		}
 		if (m->row.len > LOG_BLOCK_BYTES - VARINT_MAX) {
 			put_parts(m, writer->kind, id, out);

@@ -45,7 +45,7 @@ enum status log_put_tables(struct log_mark *m, struct buf *out, struct error *er
 enum status log_put_end(struct log_mark *m, const uint64_t *events, struct buf *out,
 			struct error *err);
 
-/* Translates the ids of one file to those of the trace; it also has the file's layouts and
+/* Translates the ids of one file to those of the trace; it also holds the file's layouts and
  * descriptors. */
 struct log_translation;
 enum status log_translation_new(struct log_translation **out, struct trace *t, size_t ceiling,
@@ -55,18 +55,18 @@ typedef void (*log_change_fn)(void *arg, struct trace *t, struct event_desc *des
 void log_translation_change(struct log_translation *x, log_change_fn change, void *arg);
 void log_translation_free(struct log_translation *x); /* accepts NULL */
 /*
- * Takes the next table block in the order of the file; `payload` has raw_size inflated bytes.
+ * Reads the next table block in the order of the file; `payload` has raw_size inflated bytes.
  * ST_FORMAT: it is damaged, or a row refers to an id that was not read; the rows before it are
  * used.  After ST_CEILING and ST_MEMORY nothing more can be read.
  */
 enum status log_take_table(struct log_translation *x, const struct log_block *block,
 			   const uint8_t *payload, struct error *err);
-/* Call this after the last block: it adds launches and losses to the trace and frees what only
- * tables need. */
+/* Adds launches and losses to the trace and frees what only tables need.  Call this after the last
+ * block. */
 void log_translation_finish(struct log_translation *x);
-/* These are for log_decode_init() and borrowed until the next table block.  NULL: the layout was
- * not read. */
+/* These return the arguments of log_decode_init(), borrowed until the next table block.  NULL: the
+ * layout was not read. */
 const struct log_desc *log_descs(const struct log_translation *x, size_t *count);
 const struct log_layout *log_layout(const struct log_translation *x, uint16_t layout);
-/* Whether the last block so far was END; *events gets its count of events. */
+/* Returns whether the last block so far was END; *events is set to its count of events. */
 bool log_translation_ended(const struct log_translation *x, uint64_t *events);

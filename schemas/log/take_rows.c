@@ -59,8 +59,8 @@ static uint64_t take_value(struct log_translation *x, unsigned type, struct byte
 	return take_varint(in);
 }
 
-/* The type that an attribute has in the run.  What claims to be JSON is checked, because writers
- * put it into their output verbatim. */
+/* Returns the type of an attribute in the trace.  A value that claims to be JSON is checked,
+ * because writers copy it to their output verbatim. */
 static uint8_t type_of(const struct log_translation *x, uint8_t type, uint64_t bits)
 {
 	size_t len;
@@ -116,8 +116,8 @@ static enum status take_meta(struct log_translation *x, uint32_t id, struct byte
 	return ST_OK;
 }
 
-/* Reads the members of a row that is a struct of the trace.  Those that it lacks at its end are 0.
- */
+/* Reads the members of a row that is a struct of the trace.  Members that are missing at its end
+ * are 0. */
 static enum status take_members(struct log_translation *x, const struct row_member *list,
 				struct bytes *in, void *row, struct error *err)
 {
@@ -227,7 +227,7 @@ static bool is_named(const struct file_column *c, const char *name)
 	return c->len == strlen(name) && memcmp(c->name, name, c->len) == 0;
 }
 
-/* Whether a column holds this member of events of the kind: by its name, in a type that fits. */
+/* Returns whether a column is this member of events of the kind, by its name and type. */
 static bool is_member(const struct file_column *c, unsigned kind, enum log_role role)
 {
 	const struct field *f = log_member(kind, role);
@@ -239,7 +239,8 @@ static bool is_member(const struct file_column *c, unsigned kind, enum log_role 
 	return f && is_named(c, f->name) && is_f64 == (c->type == ATTR_F64);
 }
 
-/* The role that a column has here; `taken` has a bit for each role that is given away. */
+/* Returns the role of a column for this reader; `taken` has a bit for each role that is already
+ * assigned. */
 static enum log_role role_of(const struct file_column *c, unsigned kind, unsigned *taken)
 {
 	enum log_role role = LOG_ARG;
@@ -281,7 +282,8 @@ static enum status take_columns(struct log_translation *x, struct file_layout *l
 
 	if (!columns || !args)
 		return err->status;
-	/* Members first, so that an argument value of a member's name does not take its place. */
+	/* Assign members first, so that an argument with the name of a member does not get its
+	 * role. */
 	for (unsigned pass = 0; pass < 2; pass++) {
 		struct bytes again = *in;
 
@@ -331,7 +333,7 @@ static enum status take_layout(struct log_translation *x, uint32_t id, struct by
 			    (unsigned long long)count);
 	if (number && number < KIND_END && kind_of_word(word, len) == number) {
 		l.layout.kind = (uint8_t)number;
-	} else if (number) { /* an attribute stands for a kind that is unknown here */
+	} else if (number) { /* store an unknown kind as an attribute */
 		l.kind_attr.key = trace_name(x->trace, ".kind", 5, err);
 		l.kind_attr.type = len ? ATTR_TEXT : ATTR_U64;
 		l.kind_attr.bits = len ? trace_name(x->trace, word, len, err) : number;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 enum {
-	ROWS_MISSING = 8 * LOG_BLOCK_ROWS, /* ids that damaged blocks may leave out in a row */
-	ROWS_FIRST = 16,                   /* what vec_grow() begins with */
+	ROWS_MISSING = 8 * LOG_BLOCK_ROWS, /* most consecutive ids that may be missing */
+	ROWS_FIRST = 16,                   /* first capacity of vec_grow() */
 	ARENA_FIRST = 4096,                /* bytes: many logs may be open at once */
 };
 
@@ -40,7 +40,7 @@ static void rows_release(struct rows *r)
 	*r = (struct rows){ .row_bytes = r->row_bytes };
 }
 
-/* Gives back what only other tables need; events need descriptors and layouts. */
+/* Frees the tables that only other tables need; events need descriptors and layouts. */
 static void release_tables(struct log_translation *x)
 {
 	rows_release(&x->names);
@@ -73,7 +73,8 @@ void log_translation_free(struct log_translation *x)
 
 /* ---- rows ---- */
 
-/* Makes place for row `id`.  A file may leave some ids out, but not make us allocate for any. */
+/* Makes a table hold row `id`.  A file may omit some ids, but must not make us allocate memory for
+ * arbitrary ones. */
 static enum status rows_reach(struct log_translation *x, struct rows *r, uint32_t id,
 			      uint64_t offset, struct error *err)
 {
@@ -224,7 +225,7 @@ enum status log_take_table(struct log_translation *x, const struct log_block *bl
 		return fail(err, ST_FORMAT, block->offset, "block of kind %u is not a table",
 			    block->kind);
 	if (block->flags & LOG_PART) {
-		/* Takes one part of a long row; when all have come, the row. */
+		/* Append this part of a long row, and read the row if it was the last part. */
 		struct bytes in = bytes_init(payload, block->raw_size), row;
 		uint64_t id = take_varint(&in), total = take_varint(&in), offset = take_varint(&in);
 

@@ -35,7 +35,7 @@ struct keys_row {
 /* The rows of a table that are in the file. */
 struct written {
 	uint32_t rows;
-	uint32_t *crcs; /* of rows that may change; NULL: no row may change */
+	uint32_t *crcs; /* CRC of each row, if rows may change; otherwise NULL */
 	size_t crc_cap;
 };
 struct log_mark {
@@ -49,18 +49,19 @@ struct log_mark {
 	size_t schema_cap;
 	uint32_t schemas_done;
 	size_t ceiling;
-	/* The block being filled. */
+	/* The block that is being filled. */
 	struct buf payload, row;
 	uint32_t first_id, rows;
 	struct event_desc desc_before;
 };
 
-/* How a row of each table is put into mark->row. */
+/* The writer of a row of each table. */
 struct log_row_writer {
 	void (*put)(struct log_mark *m, uint32_t id);
-	const struct row_member *members; /* of a row that is a struct of the trace, else NULL */
-	uint16_t kind;                    /* of its blocks */
-	uint8_t of_trace; /* enum trace_table: the table of the trace that has as many rows */
+	const struct row_member
+		*members; /* instead of `put`, for a row that is a struct of the trace */
+	uint16_t kind;    /* enum log_block_kind */
+	uint8_t of_trace; /* enum trace_table: table of the trace with as many rows */
 	bool may_change;  /* a row that was written may have to be written again */
 };
 extern const struct log_row_writer log_row_writers[TABLES];

@@ -9,21 +9,21 @@
 
 #include <stdlib.h>
 
-enum { POINTERS_FIRST = 16 }; /* what vec_reserve() begins with */
+enum { POINTERS_FIRST = 16 }; /* first capacity of vec_reserve() */
 
 struct log_writer {
 	const struct trace *trace;
 	struct log_mark *mark;
 	size_t memory;                 /* bytes that encoders and pointers may still take */
-	size_t encoder_bytes;          /* that encoders have */
+	size_t encoder_bytes;          /* bytes of all encoders */
 	struct log_encoder **encoders; /* by layout */
 	size_t encoder_cap;
 	struct log_encoder *
 		*by_desc; /* by event descriptor, borrowed from encoders; NULL: not yet */
 	size_t desc_cap;
 	uint32_t descs_written, sample;
-	uint64_t bytes, repeat_at; /* appended so far; where the tables come again */
-	uint64_t events[KIND_END]; /* in blocks */
+	uint64_t bytes, repeat_at; /* bytes appended so far; tables are repeated at `repeat_at` */
+	uint64_t events[KIND_END]; /* number of events in blocks, by kind */
 	uint8_t block[LOG_HEADER_BYTES + LOG_BLOCK_BYTES];
 };
 
@@ -60,7 +60,7 @@ void log_writer_free(struct log_writer *w)
 	free(w);
 }
 
-/* Makes place for pointer `id`; new ones are NULL. */
+/* Makes the array hold pointer `id`; new pointers are NULL. */
 static enum status pointers_reach(struct log_writer *w, struct log_encoder ***pointers, size_t *cap,
 				  uint32_t id, struct error *err)
 {
@@ -119,8 +119,8 @@ static enum status encoder_new(struct log_writer *w, uint16_t layout, unsigned k
 	size_t size = log_encoder_size(arg_count);
 
 	if (size > w->memory) {
-		/* There are more layouts than fit in memory: ends their blocks early to make place
-		 * for others. */
+		/* There are more encoders than fit in memory: end their blocks early and free
+		 * them. */
 		TRY(put_all_blocks(w, out, err));
 		for (size_t i = 0; i < w->encoder_cap; i++) {
 			free(w->encoders[i]);
@@ -159,7 +159,7 @@ enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error
 	return buf_status(out, err);
 }
 
-/* The rare cases are functions of their own, so that log_writer_put() saves no registers. */
+/* The rare cases are separate functions, so that log_writer_put() saves no registers. */
 static __attribute__((noinline)) enum status
 put_full_blocks(struct log_writer *w, struct log_encoder *e, struct buf *out, struct error *err)
 {
@@ -181,7 +181,7 @@ static __attribute__((noinline)) enum status put_first(struct log_writer *w, con
 						       uint32_t desc, uint32_t order,
 						       struct buf *out, struct error *err)
 {
-	/* Finds or makes the encoder of a descriptor that comes for the first time. */
+	/* The descriptor is new: find or create its encoder. */
 	unsigned arg_count;
 	uint16_t layout;
 

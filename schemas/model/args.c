@@ -65,7 +65,8 @@ static void set_word(struct arg *a, const struct field *f)
 	a->word_len = !f ? a->name_len : f->arg ? strlen(f->arg) : 0;
 }
 
-/* The source of a field that is a member of the event or of its track; ARG_CONST: it has none. */
+/* Returns the source of a field that is a member of the event or its track, or ARG_CONST for other
+ * fields. */
 static enum arg_source member_source(const struct field *f, unsigned kind)
 {
 	static const struct {
@@ -90,8 +91,8 @@ static enum arg_source member_source(const struct field *f, unsigned kind)
 	return ARG_CONST;
 }
 
-/* Kineto has the device before the address and size of memory, elsewhere the order of the record.
- */
+/* Kineto writes the device before the address and size of memory, and other members in the order of
+ * the record. */
 static void add_members(struct arg_list *l, const struct record *r, unsigned kind)
 {
 	bool is_memory = kind == KIND_ALLOC || kind == KIND_FREE;

@@ -21,7 +21,7 @@ enum arg_source {
 	ARG_CORRELATION, /* members of the event; CORRELATION is also its number */
 	ARG_ADDRESS,
 	ARG_BYTES,
-	ARG_SIGNED_BYTES, /* below 0 for memory that was given back */
+	ARG_SIGNED_BYTES, /* below 0 for freed memory */
 	ARG_VALUE,
 	ARG_RESULT,
 	ARG_BANDWIDTH, /* bytes per nanosecond, which is GB/s */
@@ -45,8 +45,8 @@ struct placeholder {
 };
 
 /*
- * Whether the event has a value for the placeholder; *bits gets it as the type stores it.  `k` is
- * the event's track.
+ * Returns whether the event has a value for the placeholder, and sets *bits to it as the type
+ * stores it.  `k` is the event's track.
  */
 static inline bool arg_bits(struct placeholder p, const struct event *e, const struct track *k,
 			    uint64_t *bits)
@@ -64,7 +64,7 @@ static inline bool arg_bits(struct placeholder p, const struct event *e, const s
 		*bits = e->address;
 		return true;
 	case ARG_BYTES:
-	case ARG_VALUE: /* the same word */
+	case ARG_VALUE: /* it shares a union with `bytes` */
 		*bits = e->bytes;
 		return true;
 	case ARG_SIGNED_BYTES:
@@ -109,18 +109,18 @@ static inline bool arg_bits(struct placeholder p, const struct event *e, const s
 }
 
 struct arg {
-	const char *name; /* the field's in records.def, or what the input called it */
-	const char *word; /* Kineto's spelling; a name that no field has is its own spelling; NULL:
-			   * Kineto does not write the field */
+	const char *name; /* the field's name in records.def, or the input's */
+	const char *word; /* Kineto's spelling, or `name` if it is no field; NULL: Kineto does not
+			     write the field */
 	size_t name_len, word_len;
-	uint32_t name_id; /* of the trace; 0: a member of the event or its track */
-	bool is_field;    /* records.def has it */
-	int place;        /* of ARG_CONST, in the array whose word ends in "[0]"; -1: not in one */
+	uint32_t name_id; /* name id in the trace; 0: a member of the event or its track */
+	bool is_field;    /* records.def has a field of this name */
+	int place;        /* ARG_CONST: index in an array such as "grid[0]"; -1: no element */
 	struct placeholder at;
-	uint64_t bits; /* the value of ARG_CONST */
+	uint64_t bits; /* ARG_CONST: the value */
 };
 
-/* A writer owns one, zeroed at first, and fills it again for each kind and schema. */
+/* A writer owns a list, which is zeroed at first, and fills it again for each kind and schema. */
 struct arg_list {
 	struct arg *args;
 	size_t count, cap;
@@ -143,8 +143,8 @@ enum { ARG_PLACES = 3 };
  */
 size_t arg_array(const struct arg_list *l, size_t first, const struct arg *items[ARG_PLACES]);
 /*
- * Fields whose word begins with "+" are written as the sum of all with that word.  Returns false if
- * an argument before args[first] has the same word, because that one has the sum.
+ * Sets *sum to the sum of all fields that have the word of args[first], which begins with "+".
+ * Returns false if an argument before args[first] has the same word, because that one has the sum.
  */
 bool arg_sum(const struct arg_list *l, size_t first, uint64_t *sum);
 

@@ -4,8 +4,8 @@
  *
  * Sources make events, stages add to them, sinks and reports only read them.  A field that some
  * computation uses is a member of struct event.  Every other field is an argument, so that nothing
- * is lost and the struct does not grow.  Arguments are of two sorts (records.def says which is
- * which):
+ * is lost and the struct does not grow.  Arguments are of two sorts (PLACE in records.def is CONST
+ * or ARG):
  *
  *	const args       are the same in many events: grid, registers, cbid, input dims.  They are
  *	                 interned with their values in an argument schema (trace.h).
@@ -46,7 +46,7 @@
 /* clang-format on */
 
 enum kind {
-	KIND_UNKNOWN, /* of a newer writer: it has all arguments, and sinks print kind_N */
+	KIND_UNKNOWN, /* a kind of a newer writer: its arguments are kept, and sinks print kind_N */
 #define X(name, number, word, type, help) KIND_##name = number,
 	KIND_LIST(X)
 #undef X
@@ -79,7 +79,7 @@ enum api_class { API_RUNTIME = 0, API_DRIVER = 1, API_OF_KERNEL = 2, API_OF_ASYN
 enum mark_class { MARK_INSTANT = 0, MARK_FLOW_BEGIN = 1, MARK_FLOW_END = 2 };
 
 enum event_flag {
-	EVENT_BEGAN_EARLIER = 1, /* was open when the window opened: begin_ns is the window's */
+	EVENT_BEGAN_EARLIER = 1, /* was open when the window began; begin_ns is the window's */
 	EVENT_NEVER_ENDED = 2,   /* still open at the end: end_ns is the last time in the input */
 	EVENT_STANDS_FOR = 4,    /* several short events merged; an argument has their count */
 	EVENT_RESULT = 8,        /* api: `result` was recorded; else it is unknown */
@@ -111,16 +111,16 @@ struct event {
 	const uint64_t
 		*args; /* argument values, borrowed like the batch; NULL if the schema has none */
 	uint32_t track, name, schema; /* 0: none */
-	uint32_t step; /* stage `step`: that of its launch, see STEP_GAP; 0 outside any */
-	uint32_t path; /* stage `context`: what was open on the (launching) thread (path.h); 0 none
-			*/
+	uint32_t step; /* set by stage `step`: step of its launch (see STEP_GAP); 0: none */
+	uint32_t path; /* set by stage `context`: node of the ranges that were open on the
+			  (launching) thread, see struct path_node; 0: none */
 	uint8_t kind, subkind;
-	uint8_t phase; /* stage `step`: phase it was launched in, an id of step.h; 0 is "other" */
+	uint8_t phase; /* set by stage `step`: phase of its launch; 0 is "other" */
 	uint8_t flags;
 };
 _Static_assert(sizeof(struct event) == 64, "an event is one cache line");
 
-struct launch; /* these three: convert/stage/context/context.h */
+struct launch; /* these three are defined in convert/stage/context/context.h */
 struct phase_interval;
 struct step_mark;
 
@@ -132,8 +132,8 @@ struct step_mark;
 struct batch {
 	struct event *events;
 	size_t count;
-	const struct launch **launches; /* by event, each NULL where unknown; or NULL: no stage
-					 * finds them */
+	const struct launch **launches; /* one for each event, NULL if it is unknown; the array is
+					   NULL if no stage finds launches */
 	/* The intervals that became final with these events, for each process in time order. */
 	const struct phase_interval *intervals;
 	size_t interval_count;
@@ -155,8 +155,7 @@ static inline bool event_before(const struct event *a, const struct event *b)
 	return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns : a->end_ns > b->end_ns;
 }
 
-/* Whether the event keeps a GPU busy, which the reports' identity of busy and idle time is about.
- */
+/* Returns whether the event counts as busy time of a GPU. */
 static inline bool event_is_gpu_work(const struct event *e)
 {
 	return e->kind >= KIND_KERNEL && e->kind <= KIND_GRAPH;

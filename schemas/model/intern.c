@@ -37,7 +37,7 @@ uint32_t intern_add(struct intern *t, struct arena *a, uint64_t hash, const void
 {
 	size_t before = t->index.cap * sizeof(*t->index.slots), more, left;
 
-	/* The index doubles where it is half full. */
+	/* The index doubles when it is half full. */
 	if ((t->index.count + 1) * 2 > t->index.cap && arena_is_full(a, 2 * before)) {
 		intern_refuse(a, 2 * before, err);
 		return 0;
@@ -59,7 +59,8 @@ void intern_reindex(struct intern *t, row_hash hash)
 {
 	hash_clear(&t->index);
 	for (uint32_t id = 1; id <= t->count; id++)
-		hash_add(&t->index, hash(intern_row(t, id)), id, NULL); /* has the memory */
+		hash_add(&t->index, hash(intern_row(t, id)), id,
+			 NULL); /* cannot fail: the index is large enough */
 }
 
 void intern_release(struct intern *t)

@@ -51,14 +51,14 @@ static inline uint32_t intern_find(const struct intern *t, uint64_t hash, row_sa
 	return 0;
 }
 
-/* Adds a copy of *row that `hash` finds.  Returns its id, or 0 and *err. */
+/* Adds a copy of *row that intern_find() finds by `hash`.  Returns its id, or 0 and *err. */
 uint32_t intern_add(struct intern *t, struct arena *a, uint64_t hash, const void *row,
 		    struct error *err);
-/* Adds a copy of *row that only its id finds. */
+/* Adds a copy of *row that is found only by its id. */
 uint32_t intern_append(struct intern *t, struct arena *a, const void *row, struct error *err);
 /* Rebuilds the index after the content that identifies some row has changed. */
 void intern_reindex(struct intern *t, row_hash hash);
-void intern_release(struct intern *t); /* frees the index; the arena has the rows */
+void intern_release(struct intern *t); /* frees the index; the arena owns the rows */
 
-/* Says in *err why an arena refused `bytes`: ST_CEILING or ST_MEMORY. */
+/* Sets *err to the reason why an arena refused `bytes`: ST_CEILING or ST_MEMORY. */
 enum status intern_refuse(const struct arena *a, size_t bytes, struct error *err);

@@ -3,7 +3,7 @@
  * nvtx.h - extended payloads of NVTX: the types of their fields, and how a log stores them.
  *
  * The collector stores the bytes of a payload and the schemas that describe them; the source of
- * logs makes arguments of them.  LOG.md, section 12, defines the bytes.
+ * logs turns them into arguments.  LOG.md, section 12, defines the bytes.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #define NVTX_PAYLOAD_KEY ".payload"
 #define NVTX_SCHEMAS_KEY ".schemas"
 enum {
-	NVTX_PAYLOAD_WORDS = 32,      /* argument values with NVTX_PAYLOAD_KEY, at most */
+	NVTX_PAYLOAD_WORDS = 32,      /* most argument values with NVTX_PAYLOAD_KEY */
 	NVTX_PAYLOAD_WORDS_LEAST = 4, /* their number is a power of two, which keeps layouts few */
 };
 
@@ -40,7 +40,7 @@ enum nvtx_form {
 	NVTX_FORM_DYNAMIC = 10, /* its entries follow one another */
 };
 
-/* Types of entries, which are the schema ids below 2^24, with the lengths of this machine. */
+/* The types of entries, which are the schema ids below 2^24, with the sizes of this machine. */
 /* clang-format off */
 #define NVTX_TYPE_LIST(X)                                                                          \
 	X(CHAR, 1, SIGNED, char) X(UCHAR, 2, UNSIGNED, unsigned char)                              \

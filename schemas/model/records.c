@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* All fields of all records in one row; a record knows where its own begin. */
+/* The fields of all records in one array; each record points to its first one. */
 static const struct field all_fields[] = {
 #define F(record, field, type, unit, place, offset, member, since, arg)                            \
 	{ #field, FIELD_##type, UNIT_##unit, PLACE_##place, true, offset, since, arg },
@@ -12,7 +12,8 @@ static const struct field all_fields[] = {
 #include "schemas/model/records.def"
 };
 
-/* One char per field, so that sizes are counts; two fields of one name do not compile. */
+/* Structs with one char for each field, so that their sizes are counts of fields; two fields of one
+ * name do not compile. */
 struct size_of_none {
 	char head;
 #define R(record, number, kind, cupti, word, help)                                                 \
@@ -26,7 +27,7 @@ struct size_of_none {
 };
 #define FIELDS_OF(record) (sizeof(struct size_of_##record) - 1)
 
-/* Where each record's fields begin: the sum of those before. */
+/* One plus the index of each record's first field in all_fields. */
 enum {
 	FIRST_OF_ALL = 0,
 #define R(record, number, kind, cupti, word, help)                      AT_##record, BEFORE_##record = AT_##record - 1,
@@ -114,7 +115,7 @@ const char *kind_word(unsigned kind)
 	return kind < KIND_END ? kind_words[kind] : "";
 }
 
-/* The place of a word in a list, of which the first is no word; 0 when there is none. */
+/* Returns the index of a word in a list whose first item is no word, or 0 if it is not there. */
 static unsigned find_word(const char *const *words, unsigned count, const char *word, size_t len)
 {
 	for (unsigned i = 1; i < count; i++)
@@ -139,8 +140,8 @@ const char *range_class_word(unsigned class)
 	return class < sizeof(words) / sizeof(words[0]) ? words[class] : words[RANGE_OTHER];
 }
 
-/* By CUPTI's CUpti_ActivityMemcpyKind; the last three, pages of unified memory, are Nsight
- * Systems' own. */
+/* Names by CUPTI's CUpti_ActivityMemcpyKind; the last three, for pages of unified memory, are
+ * Nsight Systems' own. */
 static const char *const copy_names[] = {
 	"Memcpy",
 	"Memcpy HtoD",

@@ -49,14 +49,15 @@ struct field {
 	const char *name;
 	uint8_t type, unit, place;
 	bool from_cupti;
-	uint16_t offset; /* bytes, in the CUPTI record */
-	uint32_t since;  /* cuptiGetVersion() from which it is valid; 0 always */
-	const char *arg; /* Kineto's spelling, NULL: it writes none; see records.def */
+	uint16_t offset; /* bytes from the begin of the CUPTI record */
+	uint32_t since;  /* first cuptiGetVersion() with the field; 0: all versions */
+	const char *arg; /* Kineto's spelling (see records.def); NULL: Kineto does not write the
+			    field */
 };
 struct record {
 	uint16_t number; /* on disk */
 	uint8_t kind;
-	uint16_t cupti; /* CUPTI_ACTIVITY_KIND_*, 0 when ours */
+	uint16_t cupti; /* CUPTI_ACTIVITY_KIND_*; 0: a record of our own */
 	const char *word, *help;
 	const struct field *fields;
 	size_t field_count;
@@ -65,8 +66,8 @@ struct record {
 const struct record *records(size_t *count);
 /* Returns the first record of a kind, or NULL. */
 const struct record *record_of_kind(unsigned kind);
-/* Returns NULL if there is none. */ const struct field *record_field(const struct record *r,
-								      const char *name, size_t len);
+/* Finds a field by its name in records.def; returns NULL if there is none. */
+const struct field *record_field(const struct record *r, const char *name, size_t len);
 /* Finds a field by Kineto's spelling without the "+"; of several rows, the first. */
 const struct field *record_arg(const struct record *r, const char *arg, size_t len);
 /* Finds the meaning of an argument's key: the first such field in the records of a kind. */
@@ -75,15 +76,16 @@ const struct field *kind_field(unsigned kind, const char *name, size_t len);
 const char *kind_word(unsigned kind);                /* "kernel"; "" for unknown */
 unsigned kind_of_word(const char *word, size_t len); /* KIND_UNKNOWN when there is none */
 const char *range_class_word(unsigned class);        /* "cpu_op"; "range" for unknown */
-/* Returns CUPTI's copyKind (1..10) as in names, such as "HtoD"; "" for others. */
+/* Returns the word of a copy kind (CUPTI's copyKind 1..10, Nsight Systems' 11..13), such as "HtoD",
+ * or "" for other numbers. */
 const char *copy_kind_word(unsigned copy_kind);
-/* Returns "Memcpy HtoD" for the same number; "Memcpy" for others. */
+/* Returns the name of a copy kind, such as "Memcpy HtoD", or "Memcpy" for other numbers. */
 const char *copy_kind_name(unsigned copy_kind);
 unsigned copy_kind_of_word(const char *word, size_t len); /* 0 when there is none */
 /* The subkind of a synchronisation: CUPTI's CUpti_ActivitySynchronizationType. */
 enum sync_kind {
 	SYNC_EVENT = 1,
-	SYNC_STREAM_WAIT, /* a stream waits for an event, no thread does */
+	SYNC_STREAM_WAIT, /* a stream waits for an event, and no thread does */
 	SYNC_STREAM,
 	SYNC_CONTEXT,
 	SYNC_KIND_END,

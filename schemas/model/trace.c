@@ -13,7 +13,7 @@ struct name_row {
 };
 struct process_row {
 	struct process process;
-	uint64_t lost[LOSS_END]; /* [0]: reasons of a newer writer */
+	uint64_t lost[LOSS_END]; /* [0]: counts for reasons of a newer writer */
 };
 
 enum { LOST_SPANS = 256 };
@@ -40,7 +40,7 @@ const char *loss_text(enum loss why)
 	return texts[why];
 }
 
-/* What identifies a row of each table */
+/* ---- members that identify a row of each table ---- */
 
 static bool name_same(const void *row, const void *wanted)
 {
@@ -134,7 +134,7 @@ static bool path_same(const void *row, const void *wanted)
 	return a->parent == b->parent && a->name == b->name && a->class == b->class;
 }
 
-/* A run */
+/* ---- life of a trace ---- */
 
 enum status trace_new(struct trace **out, size_t ceiling, struct error *err)
 {
@@ -170,7 +170,7 @@ void trace_free(struct trace *t)
 	free(t);
 }
 
-/* Find or add */
+/* ---- functions that find or add a row ---- */
 
 uint32_t trace_name(struct trace *t, const char *text, size_t len, struct error *err)
 {
@@ -226,7 +226,7 @@ uint32_t trace_track(struct trace *t, const struct track *k, struct error *err)
 	return id;
 }
 
-/* Field by field: the bytes between the fields of a caller's row are not ours. */
+/* Copies member by member, because the padding in the caller's attributes is undefined. */
 static const struct attr *attrs_copy(struct trace *t, const struct attr *attrs, uint32_t count,
 				     bool with_bits, struct error *err)
 {
@@ -283,7 +283,7 @@ static bool class_is_range(unsigned class)
 	       class == RANGE_NVTX;
 }
 
-/* `owns`: the node whose owner the new one has, unless it is a range and owns by itself. */
+/* Finds or adds a node.  A range is its own owner; other nodes get the owner of `owns`. */
 static uint32_t path_put(struct trace *t, struct path_node node, const struct path_node *owns)
 {
 	struct intern *paths = &t->tables[TRACE_PATHS];
@@ -334,7 +334,7 @@ uint32_t trace_anchor(struct trace *t, const struct anchor *a, struct error *err
 	return intern_append(&t->tables[TRACE_ANCHORS], &t->arena, a, err);
 }
 
-/* What is learnt late */
+/* ---- changes of existing rows ---- */
 
 void trace_set_track_name(struct trace *t, uint32_t track, uint32_t name)
 {
@@ -375,7 +375,7 @@ void trace_set_window(struct trace *t, uint32_t window, const struct window *w)
 		*row = *w;
 }
 
-/* Look-ups */
+/* ---- look-ups ---- */
 
 uint32_t trace_count(const struct trace *t, enum trace_table table)
 {
@@ -454,9 +454,9 @@ uint64_t trace_attr_number(const struct trace *t, uint32_t schema, const char *k
 	return a && a->type <= ATTR_I64 ? a->bits : 0;
 }
 
-/* Losses and provenance */
+/* ---- losses and provenance ---- */
 
-/* Where the counts of `process` stand; those of the input as a whole when it is no process. */
+/* Returns the counts of `process`, or those of the input as a whole if there is no such process. */
 static const uint64_t *trace_losses(const struct trace *t, uint32_t process)
 {
 	const struct process_row *row = intern_row(&t->tables[TRACE_PROCESSES], process);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.h - what the ids in an event refer to, and what was lost.
+ * trace.h - tables that the ids of events refer to, and counts of lost records.
  *
  *	names       interned texts
  *	processes   host, command, pid, rank; devices are GPUs of a process
@@ -35,9 +35,9 @@ struct trace;
 
 #define NO_RANK UINT32_MAX
 struct process {
-	uint32_t host, command;         /* names; the host stands for the clock domain too */
+	uint32_t host, command;         /* name ids; a host is also a clock domain */
 	uint32_t pid, rank, world_size; /* rank NO_RANK, world_size 0: unknown */
-	uint32_t schema;                /* all else as const args: versions, pg_config */
+	uint32_t schema;                /* other attributes as const args: versions, pg_config */
 };
 struct device {
 	uint32_t process, id, name; /* id: CUDA's ordinal in this process */
@@ -51,8 +51,8 @@ struct track {
 	uint32_t process, name;
 	uint32_t device;  /* NO_ID: none (a host thread, host memory) */
 	uint32_t context; /* NO_ID: unknown */
-	uint64_t id;      /* stream id; tid (of an allocator: of the thread that used it); or 0 */
-	uint8_t unit;     /* enum unit of records.h, for counters */
+	uint64_t id;  /* stream id; tid (for an allocator that of the thread that used it); or 0 */
+	uint8_t unit; /* enum unit of records.h, for counters */
 };
 
 enum attr_type {
@@ -76,9 +76,9 @@ struct track_row {
  * another value.
  */
 struct attr {
-	uint32_t key; /* a name: that of the field in records.def, or the file's own */
+	uint32_t key; /* name id: the field's name in records.def, or the file's */
 	uint8_t type, unit;
-	uint64_t bits; /* the value; for ATTR_TEXT and ATTR_JSON a name */
+	uint64_t bits; /* the value; for ATTR_TEXT and ATTR_JSON a name id */
 };
 struct arg_schema {
 	const struct attr *consts; /* const args: the same in each event with this schema */
@@ -95,10 +95,10 @@ struct event_desc {
 /* A time span that was recorded.  If there is no row, the whole input is one window. */
 struct window {
 	uint32_t process;
-	uint32_t spec;             /* name: what was asked for, as text; 0 unknown */
-	uint64_t begin_ns, end_ns; /* what was recorded; end_ns 0: never closed */
-	uint64_t own_ns;           /* time that the collector itself took, as it measured */
-	bool cut_short;            /* it ended too early */
+	uint32_t spec;             /* name id: the window as the user specified it; 0: unknown */
+	uint64_t begin_ns, end_ns; /* recorded time span; end_ns 0: never closed */
+	uint64_t own_ns;           /* time that the collector took, as measured by it */
+	bool cut_short;            /* the window ended early */
 };
 
 /* The same instant on three clocks of one process. */
@@ -135,14 +135,14 @@ const char *loss_text(enum loss why); /* "damaged"; "unknown" for numbers of a n
 
 /* What is known about an input as a whole. */
 struct provenance {
-	uint32_t format;   /* name: "Tacho log", "Kineto JSON" */
-	uint32_t sources;  /* name: the files that an output was made from, each as input_identity()
-			      and a line feed */
-	bool is_whole;     /* it was closed properly */
-	bool is_synthetic; /* made by a generator */
-	bool epoch_known;  /* times are since the Unix epoch, not since something else */
-	uint64_t events;   /* if open() knows; 0: unknown */
-	uint64_t unread_bytes; /* left after the last whole block or event */
+	uint32_t format;       /* name id: "Tacho log", "Kineto JSON" */
+	uint32_t sources;      /* name id: the files that an output was made from, each as
+				  input_identity() and a line feed */
+	bool is_whole;         /* the input was closed properly */
+	bool is_synthetic;     /* made by a generator, not by a run */
+	bool epoch_known;      /* times are since the Unix epoch, not since something else */
+	uint64_t events;       /* number of events; 0: unknown when open() returns */
+	uint64_t unread_bytes; /* bytes after the last whole block or event */
 };
 
 /*
@@ -152,22 +152,23 @@ struct provenance {
  */
 struct path_node {
 	uint32_t parent; /* 0: the root of a process */
-	uint32_t name;   /* of a root: the process */
+	uint32_t name;   /* name id; for a root the process */
 	uint32_t owner;  /* trace_owner() */
 	uint8_t class;   /* enum range_class, enum path_class */
-	bool has_range;  /* it has an operator, annotation or phase: `owner` is no function */
-	uint8_t pass;    /* enum path_pass, by its innermost mark */
-	uint16_t depth;  /* of the root: 0 */
+	bool has_range;  /* the path has an operator, annotation or phase, so `owner` is no Python
+			    function */
+	uint8_t pass;    /* enum path_pass, from the innermost mark of the path */
+	uint16_t depth;  /* number of ancestors */
 };
 enum { PATHS_MAX = 1 << 18 };
 
-/* These nodes are no ranges.  Below the mark BACKWARD of a forward operator is what autograd does
- * for it, and below RECOMPUTE the forward that activation checkpointing repeats.  A mark has the
- * name of the range around it, for trace_owner().  Code that sums by path adds the leaves WORK and
- * IDLE. */
+/* Nodes that are no ranges.  A node BACKWARD below a forward operator contains what autograd does
+ * for that operator, and RECOMPUTE contains the forward pass that activation checkpointing repeats.
+ * These two marks have the name of the surrounding range, for trace_owner().  Code that sums by
+ * path adds the leaves WORK and IDLE. */
 enum path_class {
-	PATH_IDLE = 250, /* name: set by the owner of the leaf */
-	PATH_WORK,       /* name: of the GPU work */
+	PATH_IDLE = 250, /* name: cause of the idle time, set by the report that adds the leaf */
+	PATH_WORK,       /* name id of the GPU work */
 	PATH_BACKWARD,
 	PATH_RECOMPUTE,
 	PATH_ROOT,
@@ -195,7 +196,7 @@ uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned cl
 /* Returns the mark BACKWARD or RECOMPUTE below `parent`, a node of another time or thread.  `open`
  * is the node where it happens, whose owner becomes that of the mark. */
 uint32_t trace_path_mark(struct trace *t, uint32_t parent, uint32_t open, enum path_class class);
-/* Always adds a row. */
+/* These always add a row. */
 uint32_t trace_window(struct trace *t, const struct window *w, struct error *err);
 uint32_t trace_anchor(struct trace *t, const struct anchor *a, struct error *err);
 
@@ -228,7 +229,7 @@ uint32_t trace_count(const struct trace *t, enum trace_table table);
 
 /* These look up an id; 0 and ids out of range give an empty text or a zeroed row, never NULL. */
 const char *trace_text(const struct trace *t, uint32_t name, size_t *len); /* NUL-terminated */
-const void *trace_row(const struct trace *t, enum trace_table table, uint32_t id); /* no name */
+const void *trace_row(const struct trace *t, enum trace_table table, uint32_t id); /* not TRACE_NAMES */
 #define TRACE_GET(name, type, table)                                                               \
 	static inline const struct type *trace_get_##name(const struct trace *t, uint32_t id)      \
 	{                                                                                          \
@@ -236,7 +237,7 @@ const void *trace_row(const struct trace *t, enum trace_table table, uint32_t id
 	}
 TRACE_GET(process, process, TRACE_PROCESSES)
 TRACE_GET(device, device, TRACE_DEVICES)
-TRACE_GET(track, track, TRACE_TRACKS) /* and its launches: struct track_row */
+TRACE_GET(track, track, TRACE_TRACKS) /* the first member of a struct track_row */
 TRACE_GET(schema, arg_schema, TRACE_SCHEMAS)
 TRACE_GET(desc, event_desc, TRACE_DESCS)
 TRACE_GET(window, window, TRACE_WINDOWS)
@@ -256,12 +257,12 @@ uint32_t trace_find_device(const struct trace *t, uint32_t process, uint32_t id)
 uint32_t trace_find_name(const struct trace *t, const char *text, size_t len);
 /* Returns the const arg `key` of an argument schema, or NULL. */
 const struct attr *trace_find_attr(const struct trace *t, uint32_t schema, const char *key);
-/* Returns its text if it is a text or JSON, otherwise NULL. */
+/* Returns the text of a const arg if it is a text or JSON, otherwise NULL. */
 const char *trace_attr_text(const struct trace *t, uint32_t schema, const char *key);
-/* Returns its number if it is a whole number, otherwise 0. */
+/* Returns the number of a const arg if it is a whole number, otherwise 0. */
 uint64_t trace_attr_number(const struct trace *t, uint32_t schema, const char *key);
 
-/* Counts missing records of a process; 0: of the input as a whole. */
+/* Counts missing records of a process, or of the input as a whole if `process` is 0. */
 void trace_lose(struct trace *t, uint32_t process, enum loss why, uint64_t count);
 /* A time span in which records are missing, according to the input.  Their number is bounded;
  * further ones extend the last span. */

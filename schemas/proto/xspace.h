@@ -3,7 +3,7 @@
  * xspace.h - field numbers of an XSpace, for code that reads or writes single events by
  * schemas/base/pb.h, and the names that its readers look for.
  *
- * schemas/proto/xspace.proto has the same for protobuf-c; a test compares the two.
+ * schemas/proto/xspace.proto has the same numbers for protobuf-c; a test compares the two.
  */
 #pragma once
 
@@ -58,11 +58,12 @@ enum { STAT_META_ID = 1, STAT_META_NAME = 2 };
 #define XPLANE_ENVIRONMENT "Task Environment"
 #define XPLANE_METADATA    "/host:metadata"
 
-/* A program of XLA in that plane: the bytes of this stat of an event's name.  In our tables it is
- * an attribute of the process; the number of the program, a dot and its name follow in the key. */
+/* The metadata plane has an XLA program in this stat of an event's name.  In our tables the program
+ * is an attribute of the process; its key is the prefix, the number of the program, a dot and its
+ * name. */
 #define XSTAT_PROGRAM      "Hlo Proto"
 #define XSPACE_PROGRAM_KEY ".hlo."
-/* Stats of the environment: tracers write the first, and we also write the second. */
+/* Stats of the environment plane: tracers write the first one, and we also write the second one. */
 #define XSTAT_PROFILE_START "profile_start_time"
 #define XSTAT_CONVERTED_BY  "converted_by"
 
