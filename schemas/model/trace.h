@@ -229,7 +229,8 @@ uint32_t trace_count(const struct trace *t, enum trace_table table);
 
 /* These look up an id; 0 and ids out of range give an empty text or a zeroed row, never NULL. */
 const char *trace_text(const struct trace *t, uint32_t name, size_t *len); /* NUL-terminated */
-const void *trace_row(const struct trace *t, enum trace_table table, uint32_t id); /* not TRACE_NAMES */
+const void *trace_row(const struct trace *t, enum trace_table table,
+		      uint32_t id); /* not TRACE_NAMES */
 #define TRACE_GET(name, type, table)                                                               \
 	static inline const struct type *trace_get_##name(const struct trace *t, uint32_t id)      \
 	{                                                                                          \
