@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that people have beside their traces: what they are, and what to do instead.
+ * Kinds of files that users often keep next to their traces, and what to do with them instead.
  *
- * A row holds if all that it names does: the end of the path, bytes at a place, words in the first
- * bytes.  The first that holds is taken, so what is special stands before what is general.
+ * A row matches if all of its conditions hold: the end of the path, bytes at an offset, texts in
+ * the head of the file.  The first matching row wins, so special rows precede general ones.
  */
 #include "convert/source/source.h"
 
@@ -20,12 +20,12 @@
 	}
 
 static const struct {
-	const char *end; /* of the path, without what says that it is packed */
+	const char *end; /* end of the path, before an extension of compression */
 	struct {
 		const char *bytes;
 		size_t len;
 	} begin;
-	size_t at; /* of `begin` in the file */
+	size_t at; /* offset of `begin` in the file */
 	const char *holds, *also, *what;
 } rows[] = {
 	{ .begin = B("\x80\x02\x8a\nl\xfc\x9c"), .what = "a checkpoint of PyTorch: no trace" },
@@ -127,7 +127,7 @@ static bool path_ends(const char *path, const char *end)
 {
 	const char *at = strstr(path, end);
 
-	/* nothing, or the end that a packed file has */
+	/* the path ends here, or an extension of compression follows */
 	return at && (!at[strlen(end)] || at[strlen(end)] == '.');
 }
 

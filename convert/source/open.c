@@ -13,13 +13,14 @@
 enum {
 	HEAD_BYTES = 64 * 1024,
 	SHOWN_BYTES = 16,
-	CLAIM = 50,       /* a bid that means it */
-	GUESS = 60,       /* a bid of who knows the container only */
-	OWN_BYTES = 4096, /* in which an output says that it is ours */
+	CLAIM = 50,       /* least bid that claims a file */
+	GUESS = 60,       /* greatest bid of a reader that recognized only the container */
+	OWN_BYTES = 4096, /* the first bytes of an output, which contain our mark */
 	SQLITE_ID_AT = 68,
 };
 
-/* The best bidder that was not asked yet, marked as asked; NULL: there is none. */
+/* Returns the reader with the highest remaining bid and clears that bid, or NULL if none remains.
+ * */
 static const struct source_type *best_bidder(int bids[SOURCE_TYPES])
 {
 	size_t best = 0, i;
@@ -39,7 +40,8 @@ static void ask_bidders(int bids[SOURCE_TYPES], const uint8_t *head, size_t len)
 		bids[i] = source_types[i]->bid(head, len < HEAD_BYTES ? len : HEAD_BYTES);
 }
 
-/* What stands there instead: as text where it is text, else in hexadecimal. */
+/* Fails with what the file is, or with its first bytes: as text if they are text, otherwise in
+ * hexadecimal. */
 static enum status refuse(const char *path, const uint8_t *head, size_t len, struct error *err)
 {
 	char shown[SHOWN_BYTES * 3 + 1] = "";
@@ -95,12 +97,12 @@ enum status source_open(struct source **out, struct input *in, struct trace *tra
 		if (status == ST_OK)
 			return ST_OK;
 		*out = NULL;
-		if (worst == ST_OK) { /* the best bidder knows best what is wrong */
+		if (worst == ST_OK) { /* the best bidder's error is best */
 			worst = status;
 			first = own;
 		}
 		if (status != ST_FORMAT || input_at(in))
-			break; /* past its first look: nobody else can start over */
+			break; /* the reader consumed input, so another one cannot start over */
 	}
 	if (err)
 		*err = first;
@@ -112,7 +114,8 @@ static bool head_contains(const uint8_t *head, size_t len, const char *text)
 	return memmem(head, len < OWN_BYTES ? len : OWN_BYTES, text, strlen(text)) != NULL;
 }
 
-/* Whether it is an output of ours: of SQLite's header, bytes 68 to 71 are the application's id. */
+/* Returns whether a file is an output of Tacho.  Bytes 68 to 71 of SQLite's header are the
+ * application id. */
 static bool is_own(const uint8_t *head, size_t len)
 {
 	static const char sqlite[] = "SQLite format 3";
@@ -122,7 +125,8 @@ static bool is_own(const uint8_t *head, size_t len)
 	return head_contains(head, len, OWN_KEY) && head_contains(head, len, "Tacho");
 }
 
-/* Files that were found, by input_identity(), sorted; made when a log first asks for them. */
+/* The identities (input_identity()) of all found files, sorted.  The list is built when the first
+ * log needs it. */
 struct identities {
 	char **all;
 	size_t count;
@@ -156,8 +160,8 @@ static void identities_release(struct identities *p)
 }
 
 /*
- * The files that a log says it was made of; empty: it does not.  The recorder's logs have no META,
- * and what lies behind the first bytes is not looked at.
+ * Returns the list of files from which a log was made, or no bytes if its head contains none.  The
+ * recorder's logs have no META block.  Bytes after the head are not read.
  */
 static struct bytes sources_of_log(const uint8_t *head, size_t len)
 {
@@ -173,7 +177,7 @@ static struct bytes sources_of_log(const uint8_t *head, size_t len)
 		if (block.kind != LOG_META || payload + block.size > len)
 			continue;
 		struct bytes row = bytes_init(head + payload, block.size);
-		/* the first id, the bytes of the row, its bits, a format */
+		/* skip the first id, the size of the row, its bits and a format */
 		for (unsigned i = 0; i < 4; i++)
 			take_varint(&row);
 		return take_part(&row, take_varint(&row));
@@ -181,7 +185,7 @@ static struct bytes sources_of_log(const uint8_t *head, size_t len)
 	return bytes_init(NULL, 0);
 }
 
-/* Whether a log, paths[log], was made of another file that was found. */
+/* Sets *is_made to whether the log paths[log] was made from another file that was found. */
 static enum status ask_sources(struct identities *p, const struct input_paths *paths, size_t log,
 			       struct bytes sources, bool *is_made, struct error *err)
 {
@@ -203,8 +207,11 @@ static enum status ask_sources(struct identities *p, const struct input_paths *p
 	return is_full ? ST_OK : fail_memory(err);
 }
 
-/* Whether a file that was only found, paths[i], is one of ours.  A fault counts as a yes: it is
- * reported when the file is opened. */
+/*
+ * Sets *claimed to whether some reader claims paths[i], a file found in a folder, and *own to
+ * whether Tacho wrote it.  A file that cannot be read counts as claimed, so that opening it reports
+ * the error.
+ */
 static enum status ask_found(const struct input_paths *paths, size_t i,
 			     struct identities *identities, const char *scratch, bool *claimed,
 			     bool *own, struct error *err)
@@ -213,7 +220,7 @@ static enum status ask_found(const struct input_paths *paths, size_t i,
 	const uint8_t *head;
 	const char *path = paths->paths[i];
 	const char *slash = strrchr(path, '/'), *name = slash ? slash : path;
-	const char *colon = strrchr(name, ':'); /* of a member of an archive */
+	const char *colon = strrchr(name, ':'); /* before a member's name */
 	bool is_log = strstr(colon ? colon : name, ".tacho") != NULL;
 	enum status status = ST_OK;
 	int bids[SOURCE_TYPES];
@@ -240,7 +247,8 @@ static enum status ask_found(const struct input_paths *paths, size_t i,
 	return status;
 }
 
-/* Whether a path ends so; a member of an archive may be packed like a file. */
+/* Returns whether `path` ends with `end`, with or without .gz: a member of an archive may be packed
+ * too. */
 static bool path_ends(const char *path, const char *end)
 {
 	size_t len = strlen(path), cut = strlen(end);
@@ -249,7 +257,8 @@ static bool path_ends(const char *path, const char *end)
 	return len > cut && !strncmp(path + len - cut, end, cut);
 }
 
-/* Whether JSON lies beside the XSpace that it shows, as HOST.trace.json or perfetto_trace.json. */
+/* Returns whether paths[json], named HOST.trace.json or perfetto_trace.json, is next to the XSpace
+ * that it shows. */
 static bool is_twin(const struct input_paths *paths, size_t json)
 {
 	const char *path = paths->paths[json], *slash = strrchr(path, '/');
@@ -273,7 +282,8 @@ static bool is_twin(const struct input_paths *paths, size_t json)
 
 enum found { FOUND_INPUT, FOUND_NO_TRACE, FOUND_OWN, FOUND_TWIN };
 
-/* Leaves those out of which `found` says what they are, unless nothing else would be left. */
+/* Removes the files that `found` marks as `what`, unless no file would remain.  Returns their
+ * number. */
 static size_t leave_out(struct input_paths *paths, enum found *found, enum found what)
 {
 	size_t count = 0, kept = 0;
@@ -295,7 +305,8 @@ static size_t leave_out(struct input_paths *paths, enum found *found, enum found
 	return count;
 }
 
-/* Says in place of `err` what the first file is that was found instead of a trace and is known. */
+/* Replaces `err` by the kind of the first file of a known kind that was found instead of a trace.
+ * */
 static void name_other(const struct input_paths *paths, const char *scratch, struct error *err)
 {
 	const char *known = NULL;

@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.h - readers of formats.  Stages, which wrap a source, are sources too.
+ * source.h - the interface of sources, which read formats.  Stages, which wrap a source, are
+ * sources too.
  *
- * Callers pull: next() returns the next batch in the order of event.h.  A batch and all that it
- * points to is borrowed until the next call on the *same* source.  A stage (merge, context, filter)
- * may change the batch that it got and pass it on without a copy.
+ * Callers pull: next() returns the next batch in the order that event.h defines.  A batch and all
+ * that it points to is borrowed until the next call on the *same* source.  A stage (merge, context,
+ * filter) may change the batch that it received and pass it on without a copy.
  *
- * open() completes the trace's tables (trace.h): the log walks its block headers, a format that is
- * not in time order (Kineto, XSpace) is read once to its end through a spool, and an input that
- * cannot seek is first copied to an unlinked scratch file.  During open() a source may use the
- * whole budget; from then until close() it holds at most `resident` bytes, so 1,024 of them fit.
- * There is no rewind: for a second pass, open the input again.
+ * open() completes the trace's tables (trace.h): the log reader walks the block headers, a file
+ * that is not in time order (Kineto, XSpace) is read once to its end through a spool, and an input
+ * that cannot seek is first copied to an unlinked scratch file.  During open() a source may use the
+ * whole budget; from then until close() it holds at most `resident` bytes, so that 1,024 sources
+ * fit in memory.  A source cannot be rewound: for a second pass, open the input again.
  *
- * To add a format, write NAME/source.c that exports `const struct source_type source_NAME`, add
+ * To add a format, write NAME/source.c that exports `const struct source_type source_NAME`, and add
  * X(NAME) to SOURCE_LIST below, a sample or generator for the tests and a fuzz target.  A reader of
  * events that are not in time order is a spool reader (spooled.h): its read() fills a spool and
- * makes each event by import.h, from import_begin() to import_put().
+ * creates each event with the functions of import.h, from import_begin() to import_put().
  */
 #pragma once
 
 #include "schemas/model/event.h"
 #include "schemas/model/trace.h"
 
-struct input;  /* bytes with a name: unpacked, peekable, seekable (convert/input/input.h) */
-struct filter; /* what the user asked for (convert/stage/filter/filter.h) */
+struct input;  /* a named stream of bytes: unpacked, peekable, seekable (convert/input/input.h) */
+struct filter; /* which events the user selected (convert/stage/filter/filter.h) */
 
 struct spool_reader;
 
 struct budget {
-	size_t opening;      /* bytes a source may use inside open() */
-	size_t resident;     /* bytes it may hold afterwards; 64 KiB by default */
-	unsigned threads;    /* helpers for decode and inflate; the events do not depend on it */
-	const char *scratch; /* folder for unlinked files; borrowed */
+	size_t opening;   /* bytes a source may use inside open() */
+	size_t resident;  /* bytes a source may hold after open(); 64 KiB by default */
+	unsigned threads; /* helper threads for decoding and inflating; the events do not depend on
+			     their number */
+	const char *scratch; /* folder for unlinked temporary files; borrowed */
 };
 
 struct source { /* first member of every source's own struct */
@@ -39,28 +41,30 @@ struct source { /* first member of every source's own struct */
 };
 
 struct source_type {
-	const char *name; /* as in messages and --help */
-	const char *help; /* one line */
+	const char *name; /* the name in messages and --help */
+	const char *help; /* one line for --help */
 	/*
-	 * Returns how sure this reader is, from 0 (another format) to 100 (certain).  `head` is up
-	 * to 64 KiB from the start, decompressed.  The best bidder opens; if its open() returns
-	 * ST_FORMAT at once, the next best one does.
+	 * Returns how sure this reader is that it can read the input, from 0 (another format) to
+	 * 100 (certain).  `head` is up to 64 KiB from the start, decompressed.  source_open() calls
+	 * open() of the highest bidder; if that returns ST_FORMAT before it consumed anything, the
+	 * next highest one follows.
 	 */
 	int (*bid)(const uint8_t *head, size_t len);
 	/*
-	 * `wanted` is a hint to skip whole blocks or categories early; events outside may still be
-	 * returned, because a stage filters exactly.  The caller owns *out, which close() frees; it
-	 * is NULL after an error.  `in` is borrowed until close().  If this is NULL, `spooled`
-	 * opens.
+	 * Opens `in`, which is borrowed until close().  The caller owns *out, which close() frees;
+	 * it is NULL after an error.  `wanted` is a hint to skip whole blocks or categories early;
+	 * events outside may still be returned, because a stage filters exactly.  A type with
+	 * `spooled` leaves this NULL.
 	 */
 	enum status (*open)(struct source **out, struct input *in, struct trace *trace,
 			    const struct budget *budget, const struct filter *wanted,
 			    struct error *err);
-	const struct spool_reader *spooled; /* for a format that is not in time order, or NULL */
+	const struct spool_reader *spooled; /* reader of a format not in time order, or NULL */
 	/*
-	 * Returns ST_OK with at least one event, ST_END, or the fault that ends this input after
-	 * all that was readable before it was returned.  Single damaged records are counted
-	 * (trace_lose); an event that would break the order is moved up and counted.
+	 * Returns ST_OK with at least one event, or ST_END, or the error that ends this input,
+	 * after all events that were readable before it.  A single damaged record is only counted
+	 * (trace_lose).  The time of an event that would break the order is raised, and the event
+	 * is counted.
 	 */
 	enum status (*next)(struct source *s, struct batch *out, struct error *err);
 	void (*close)(struct source *s);
@@ -69,7 +73,7 @@ struct source_type {
 enum status source_open(struct source **out, struct input *in, struct trace *trace,
 			const struct budget *budget, const struct filter *wanted,
 			struct error *err);
-/* The same by the reader of this type, without bids. */
+/* Opens `in` with the reader `type` and calls no bid(). */
 enum status source_open_as(struct source **out, const struct source_type *type, struct input *in,
 			   struct trace *trace, const struct budget *budget,
 			   const struct filter *wanted, struct error *err);
@@ -86,22 +90,26 @@ static inline void source_close(struct source *s)
 }
 
 /*
- * As input_paths_find(), but takes from a folder only files that some source claims, because the
- * folder of a run has other JSON too.  If others remain, it also leaves out Tacho's outputs, which
- * are marked in their first bytes, logs beside a file that they were made from, and JSON that JAX
- * and XProf write beside the XSpace that it was made from.  ST_FORMAT: nothing is left of a folder.
+ * Finds the inputs that `operands` name, as input_paths_find() does, but accepts from a folder only
+ * files that some source claims, because the folder of a run contains other JSON too.  Unless
+ * nothing would remain, it also leaves out Tacho's outputs, which are marked in their first bytes,
+ * logs next to a file that they were made from, and JSON that JAX and XProf write next to the
+ * XSpace that it was made from.  Returns ST_FORMAT if no file of a folder remains.
  */
 struct input_paths;
-struct passed_over { /* how many files of each kind were not taken */
+struct passed_over { /* number of files that were left out, by kind */
 	size_t no_trace, own, twin;
 };
-/* The marks of our outputs: a key in JSON and in an XSpace, and SQLite's application id. */
-#define OWN_KEY           "converted_by"
-#define OWN_DERIVED       "made by Tacho from the events" /* a row of Perfetto that is no input */
-#define PATH_KEY          "call path" /* an argument that is found again, so it is not read */
+/* Marks of Tacho's own outputs: a key in JSON and in an XSpace, and the application id of SQLite.
+ * */
+#define OWN_KEY     "converted_by"
+#define OWN_DERIVED "made by Tacho from the events" /* marks derived rows of Perfetto */
+#define PATH_KEY                                                                                   \
+	"call path" /* argument that is derived again from the events, so it is not read           \
+		     */
 #define SQLITE_OWN_ID     "Tach"
-#define SQLITE_OWN_NUMBER "0x54616368" /* the same */
-/* the singular and the plural for say_passed_over() */
+#define SQLITE_OWN_NUMBER "0x54616368" /* SQLITE_OWN_ID as a number */
+/* Singular and plural of each kind, for say_passed_over(). */
 #define PASSED_NO_TRACE "file that is not a trace", "files that are not traces"
 #define PASSED_OWN                                                                                 \
 	"file that Tacho wrote (name it to read it)",                                              \
@@ -113,7 +121,7 @@ struct passed_over { /* how many files of each kind were not taken */
 enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			      const char *scratch, struct passed_over *passed, struct error *err);
 
-/* The registry of readers of formats, in the order in which equal bids win. */
+/* The registry of readers.  If two bids are equal, the reader that is earlier in the list wins. */
 
 #define SOURCE_LIST(X)                                                                             \
 	X(log)                                                                                     \
@@ -130,5 +138,6 @@ enum { SOURCE_TYPES = 0 SOURCE_LIST(X) };
 #undef X
 extern const struct source_type *const source_types[]; /* ends with NULL */
 
-/* Returns what a file is that no reader claims and what to do instead, or NULL if it is unknown. */
+/* Returns a phrase with the kind of a file that no reader claims and what to do instead, or NULL if
+ * the kind is unknown. */
 const char *source_known(const char *path, const uint8_t *head, size_t len);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds the list and nothing else, so that no cycle of objects runs through it. */
+/* This file contains nothing but the list, so that object files do not depend on each other in a
+ * cycle. */
 #include "convert/source/source.h"
 
 const struct source_type *const source_types[] = {

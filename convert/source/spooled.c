@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times since the Unix epoch are later than this (2001); times since a boot are earlier. */
+/* Nanoseconds since the Unix epoch are greater than this (September 2001); nanoseconds since a boot
+ * are less. */
 #define EPOCH_LEAST_NS ((int64_t)1000000000000000000)
 
 void spool_source_close(struct source *source)
@@ -72,7 +73,8 @@ void spool_source_clock(struct spool_source *s, uint64_t base_ns, int64_t first_
 		s->base_ns = -first_ns;
 }
 
-/* Events from before the epoch come first; they have no time that an event can hold. */
+/* Replaces the bias by the file's base time.  Drops events from before the epoch, which no event
+ * can express; they are the first ones of a batch. */
 static void take_bias(const struct spool_source *s, struct batch *batch)
 {
 	uint64_t shift_ns = (uint64_t)s->base_ns - (uint64_t)SPOOL_BIAS;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's Flight Recorder: what each rank of a job had asked for last when it was dumped, as a
- * rule because it hung (FlightRecorderDetail.hpp; version 2.x, pickle or JSON).
+ * Reads dumps of PyTorch's Flight Recorder: the last collectives that each rank of a job issued
+ * before the dump, usually because the job hung (FlightRecorderDetail.hpp; version 2.x, pickle or
+ * JSON).
  *
- * A collective becomes a range on a track of its process group, from when it was created until it
- * was found to be complete; one that was not has no end.  The report `hang` compares the ranks.
+ * A collective becomes a range on a track of its process group, from its creation until PyTorch
+ * found that it was complete; an incomplete one has no end.  The report `hang` compares the ranks.
  */
 #include "convert/input/input.h"
 #include "convert/source/import.h"
@@ -26,7 +27,7 @@ struct flight {
 	struct import to;
 	const struct pickle_value *groups; /* pg_config */
 	const struct pickle_value *status; /* pg_status */
-	int64_t last_ns;                   /* the latest that the dump knows */
+	int64_t last_ns;                   /* latest time in the dump */
 	uint32_t process;
 	uint64_t damaged;
 };
@@ -46,7 +47,7 @@ static int flight_bid(const uint8_t *head, size_t len)
 
 /* ---- attributes ------------------------------------------------------------------------- */
 
-/* A value of lists and numbers as JSON: [[4, 8], [2]] */
+/* Appends a value made of lists, numbers and texts to `out` as JSON, such as [[4, 8], [2]]. */
 static void put_json(struct buf *out, const struct pickle_value *v, int depth)
 {
 	if (v && v->type == PICKLE_LIST && depth < NEST_MOST) {
@@ -79,7 +80,7 @@ static enum status put_value(struct flight *f, const char *key, const struct pic
 		return import_text(&f->to, key, v->text, v->len, err);
 	buf_init(&text, TEXT_MOST);
 	put_json(&text, v, 0);
-	if (buf_status(&text, NULL) != ST_OK) { /* the sizes of a list of thousands of tensors */
+	if (buf_status(&text, NULL) != ST_OK) { /* it exceeds TEXT_MOST */
 		buf_clear(&text);
 		buf_putf(&text, "\"%zu items\"", pickle_count(v));
 	}
@@ -91,7 +92,7 @@ static enum status put_value(struct flight *f, const char *key, const struct pic
 	return status;
 }
 
-/* Where in the program it was asked for. */
+/* Adds the Python frames that issued the collective as the attribute "where". */
 static enum status put_frames(struct flight *f, const struct pickle_value *frames,
 			      struct error *err)
 {
@@ -143,9 +144,9 @@ static int64_t number_of_entry(const struct pickle_value *entry)
 }
 
 /*
- * Gloo has no events to ask, so the state of its entries remains "scheduled": that they were
- * retired, and the number of the group's last that was completed, say more.  An entry of NCCL that
- * was retired may have been aborted.
+ * Returns whether a collective was completed.  Gloo has no device events, so the state of its
+ * entries remains "scheduled"; `retired` and the group's last completed number are better evidence.
+ * An NCCL entry that was retired may have been aborted instead.
  */
 static bool entry_is_done(const struct flight *f, const struct pickle_value *entry)
 {
@@ -159,7 +160,7 @@ static bool entry_is_done(const struct flight *f, const struct pickle_value *ent
 	snprintf(group, sizeof(group), "%lld",
 		 (long long)pickle_int(pickle_get(entry, "pg_id"), -1));
 	last = pickle_get(pickle_get(f->status, group), "last_completed_collective");
-	return !pickle_int(pickle_get(entry, "is_p2p"), 0) && /* in JSON it is a text */
+	return !pickle_int(pickle_get(entry, "is_p2p"), 0) && /* JSON has this number as a text */
 	       pickle_int(last, strtoll(pickle_text(last, "-1"), NULL, 10)) >=
 		       number_of_entry(entry);
 }
@@ -226,7 +227,7 @@ static enum status take_entry(struct flight *f, const struct pickle_value *entry
 
 /* ---- the file --------------------------------------------------------------------------- */
 
-/* How many ranks a list of them has, as a text: "[0, 1, 2]". */
+/* Returns the number of ranks in a list that is a text, such as "[0, 1, 2]". */
 static uint32_t ranks_in(const char *list)
 {
 	uint32_t count = 0;
@@ -238,7 +239,8 @@ static uint32_t ranks_in(const char *list)
 	return count;
 }
 
-/* The rank that the file says, or that its name ends in. */
+/* Creates the process.  Its rank is the one in the file, or else the number at the end of the
+ * file's name. */
 static enum status take_process(struct flight *f, const struct pickle_value *root, const char *path,
 				struct error *err)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of NCCL's and RCCL's inspector plugin: one JSON object a line for each collective that a
- * communicator of one process completed (inspector_json.cc, output format 4).
+ * Reads files of NCCL's and RCCL's inspector plugin, which contain a line with a JSON object for
+ * each collective that a communicator of one process completed (inspector_json.cc, output format
+ * 4).
  *
  * A collective becomes a kernel with PyTorch's arguments, so it is matched by communicator and
- * sequence number, without clocks.  Verbose files have the times of the kernel.  Others have only
- * its length and roughly when it was written, so collectives of a communicator follow each other.
+ * sequence number, without clocks.  Verbose files contain the times of the kernel.  Other files
+ * contain only its duration and roughly when the line was written, so the collectives of a
+ * communicator are placed one after another.
  */
 #include "convert/input/input.h"
 #include "convert/source/import.h"
@@ -29,9 +31,10 @@ enum {
 
 struct communicator {
 	char id[NAME_BYTES];
-	uint32_t track; /* 0: none yet */
-	int64_t end_ns; /* of its latest collective */
-	/* Of collectives, of sends, of receives: the latest number + 1; 0: none was seen. */
+	uint32_t track; /* 0: not created yet */
+	int64_t end_ns; /* end of its latest collective */
+	/* Greatest sequence number seen + 1, for collectives, sends and receives; 0: none was seen.
+	 * */
 	uint64_t next[3];
 };
 struct inspector {
@@ -39,8 +42,8 @@ struct inspector {
 	struct communicator *communicators;
 	size_t count, cap;
 	uint32_t process;
-	double ranks;  /* of the largest communicator: its rank is that of the process */
-	bool is_exact; /* a collective had times of its own */
+	double ranks;  /* size of the largest communicator, whose rank is the process's */
+	bool is_exact; /* some collective had its own times */
 	uint64_t lines, damaged;
 };
 
@@ -67,7 +70,7 @@ static const char *text_in(const cJSON *object, const char *key)
 	return text ? text : "";
 }
 
-/* NAN: there is none, or it is out of 0 .. most. */
+/* Returns NAN if the number is missing or outside 0 .. `most`. */
 static double number_in(const cJSON *object, const char *key, double most)
 {
 	const cJSON *value = member(object, key);
@@ -90,8 +93,8 @@ static enum status put_number(struct inspector *n, const char *key, double value
 
 /* ---- who the file is of ----------------------------------------------------------------- */
 
-/* The first line names the host and the process; the rank is that in the largest communicator,
- * which as a rule is that of the whole job. */
+/* Sets the host and the process from the first line.  The rank is the one in the largest
+ * communicator, which is usually that of the whole job. */
 static enum status take_process(struct inspector *n, const cJSON *header, const cJSON *metadata,
 				struct error *err)
 {
@@ -139,7 +142,7 @@ static enum status find_communicator(struct inspector *n, const char *id, struct
 	TRY(vec_reserve(&n->communicators, &n->cap, n->count + 1, err));
 	*out = &n->communicators[n->count++];
 	snprintf((*out)->id, sizeof((*out)->id), "%s", id);
-	/* The file does not say which GPU it was. */
+	/* The file does not name the GPU, so all communicators are on device 0. */
 	track.id = n->count;
 	(*out)->track =
 		trace_device(n->to.trace, &device, err) ? trace_track(n->to.trace, &track, err) : 0;
@@ -149,7 +152,7 @@ static enum status find_communicator(struct inspector *n, const char *id, struct
 /* ---- a collective ----------------------------------------------------------------------- */
 
 enum { SEQ_COLLECTIVE, SEQ_SEND, SEQ_RECV };
-struct keys { /* what the members of a collective and of a send are called */
+struct keys { /* names of the members of a collective or of a send or receive */
 	const char *name, *seq, *bytes, *exec, *start, *stop;
 };
 static const struct keys coll_keys = {
@@ -160,8 +163,8 @@ static const struct keys p2p_keys = {
 	"p2p", "p2p_sn", "p2p_msg_size_bytes", "p2p_exec_time_us", "p2p_start_ts", "p2p_stop_ts"
 };
 
-/* Numbers that are missing between two collectives were not recorded: the plugin keeps the latest
- * of each communicator only, and none of little data. */
+/* Counts the numbers missing between two collectives as lost: the plugin records only the latest
+ * collective of each communicator, and none below a minimum size. */
 static void note_seq(struct inspector *n, struct communicator *c, int kind, double seq)
 {
 	uint64_t number = (uint64_t)seq;
@@ -172,7 +175,8 @@ static void note_seq(struct inspector *n, struct communicator *c, int kind, doub
 		c->next[kind] = number + 1;
 }
 
-/* The earliest begin and the latest end of its kernel on all channels, in us; else of the call. */
+/* Returns in microseconds the earliest begin and the latest end of the kernel on all channels, or
+ * else the times of the call.  Returns false if the line has no times. */
 static bool own_times(const cJSON *perf, const struct keys *k, double *begin, double *end)
 {
 	const cJSON *times = member(perf, "event_trace_ts"), *channel;
@@ -190,7 +194,7 @@ static bool own_times(const cJSON *perf, const struct keys *k, double *begin, do
 	return *begin > 0 && *end >= *begin;
 }
 
-/* false: it says neither when it was nor how long it took. */
+/* Returns false if the line has neither times nor a duration. */
 static bool take_times(struct inspector *n, struct communicator *c, const cJSON *perf,
 		       const cJSON *metadata, const struct keys *k, struct event *e)
 {
@@ -199,7 +203,7 @@ static bool take_times(struct inspector *n, struct communicator *c, const cJSON 
 	int64_t begin_ns, length_ns;
 
 	if (own_times(perf, k, &begin, &end)) {
-		/* What the plugin says it took counts, and the end as the device's clock has it. */
+		/* Prefer the duration that the plugin reports; the end is on the device's clock. */
 		length_ns = (int64_t)llround((isnan(exec) ? end - begin : exec) * 1000);
 		begin_ns = (int64_t)llround(end * 1000) - length_ns;
 		n->is_exact = true;
@@ -294,8 +298,8 @@ static enum status take_line(struct inspector *n, const char *text, size_t len, 
 
 /* ---- the file --------------------------------------------------------------------------- */
 
-/* The last line may have been cut where the process ended: what lacks its newline must still parse.
- */
+/* The last line may be cut off because the process ended, so a line without its newline must still
+ * parse. */
 static enum status read_lines(struct inspector *n, struct input *in, struct error *fault,
 			      struct error *err)
 {
@@ -308,7 +312,7 @@ static enum status read_lines(struct inspector *n, struct input *in, struct erro
 		size_t used;
 
 		if (status != ST_OK || !len)
-			return ST_OK; /* fault says why the input ended */
+			return ST_OK; /* `fault` contains why the input ended */
 		end = memchr(bytes, '\n', len);
 		used = end ? (size_t)(end - bytes) : len;
 		if (!end && len >= LINE_BYTES) {

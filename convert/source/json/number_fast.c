@@ -22,7 +22,8 @@ const uint64_t json_powers[20] = { 1,
 				   UINT64_C(1000000000000000000),
 				   UINT64_C(10000000000000000000) };
 
-/* Digits from p on are appended to *v; returns how many, more than JSON_DIGITS_MOST: too many. */
+/* Appends the digits at `p` to *v and returns their number.  *v is valid if that is at most
+ * JSON_DIGITS_MOST. */
 static inline unsigned take_digits(const uint8_t *p, uint64_t *v)
 {
 	unsigned count = json_digits_ahead(p), more;
@@ -71,7 +72,7 @@ const uint8_t *json_number_take(const uint8_t *text, struct json_number *out)
 
 double json_number_f64(const struct json_number *n)
 {
-	/* both exact as doubles, so the quotient is rounded once */
+	/* Both are exact as doubles, so the quotient is rounded once. */
 	double v = (double)n->digits / (double)json_powers[n->decimals];
 
 	if (n->digits >> 53 || n->decimals > 15)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * number_fast.h - reads the usual plain numbers of traces, eight digits at a time.
- */
+/* number_fast.h - parses the plain numbers that are usual in traces, eight digits at a time. */
 #pragma once
 
 #include "convert/source/json/scan.h"
@@ -10,41 +8,43 @@
 #include <emmintrin.h>
 #endif
 
-/* How a number is written. */
+/* The form in which a number is written. */
 enum json_class {
 	JSON_WHOLE,    /* below 10^19 */
-	JSON_NEGATIVE, /* the same after a minus */
+	JSON_NEGATIVE, /* minus, then below 10^19 */
 	JSON_FRACTION,
 	JSON_NEGATIVE_FRACTION,
-	JSON_ANY_CLASS, /* each of them */
+	JSON_ANY_CLASS, /* any of the above */
 };
 
 struct json_number {
 	const char *text;
-	uint64_t digits; /* all of them, as if there was no point */
+	uint64_t digits; /* all digits, without the point */
 	uint32_t len;
-	uint8_t decimals, class, use; /* decimals: digits after the point; use: the caller's */
+	uint8_t decimals, class, use; /* decimals: digits after the point; use: for the caller */
 };
 
 enum {
-	JSON_NUMBER_REACH = 64, /* bytes from its first on that reading it may look at */
-	JSON_DIGITS_MOST = 19,  /* that 64 bits hold, whichever they are */
+	JSON_NUMBER_REACH = 64, /* bytes from a number's first that parsing may read */
+	JSON_DIGITS_MOST = 19,  /* any number of so many digits fits 64 bits */
 	JSON_NUMBER_LEN_MOST = JSON_DIGITS_MOST + 2, /* with minus and point */
 };
 
-extern const uint64_t json_powers[20]; /* of ten */
+extern const uint64_t json_powers[20]; /* powers of ten */
 
-/* Eight characters as they lie in memory: how many of them are digits before another one. */
+/* Returns how many of the eight characters, as loaded from memory, are digits before the first
+ * other one. */
 static inline unsigned json_digits_in(uint64_t eight)
 {
 	uint64_t t = eight ^ UINT64_C(0x3030303030303030);
 	uint64_t other = ((t + UINT64_C(0x7676767676767676)) | t) & UINT64_C(0x8080808080808080);
 
-	/* a carry out of a byte that is no digit reaches only later ones */
+	/* a carry out of a byte that is not a digit reaches only later bytes */
 	return other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 }
 
-/* The first `count` of eight characters, 1 to 8 digits, as a number: pairs, fours, all. */
+/* Converts the first `count` (1 to 8) of eight characters to a number: first pairs, then fours,
+ * then all. */
 static inline uint64_t json_digits_value(uint64_t eight, unsigned count)
 {
 	uint64_t t = (eight & UINT64_C(0x0f0f0f0f0f0f0f0f)) << (64 - 8 * count);
@@ -55,7 +55,7 @@ static inline uint64_t json_digits_value(uint64_t eight, unsigned count)
 	       32;
 }
 
-/* How many of the sixteen characters at p are digits before another one. */
+/* Returns how many of the sixteen characters at `p` are digits before the first other one. */
 static inline unsigned json_digits_ahead(const uint8_t *p)
 {
 #ifdef __SSE2__
@@ -71,17 +71,17 @@ static inline unsigned json_digits_ahead(const uint8_t *p)
 #endif
 }
 
-/* Returns the end of the number at `text`, of which JSON_NUMBER_REACH may be looked at; NULL: the
- * scanner has to look.  `use` is left alone. */
+/* Parses the number at `text`, of which JSON_NUMBER_REACH bytes must be readable, and returns its
+ * end.  Returns NULL if only the scanner can parse it.  Does not change `use`. */
 const uint8_t *json_number_take(const uint8_t *text, struct json_number *out);
 
-/* False also where there is less than JSON_NUMBER_REACH to look at. */
+/* Returns false also if fewer than JSON_NUMBER_REACH bytes are readable. */
 static inline bool json_number_read(const char *text, const char *end, struct json_number *out)
 {
 	return end - text >= JSON_NUMBER_REACH &&
 	       json_number_take((const uint8_t *)text, out) != NULL;
 }
 
-/* As json_f64() and json_us_to_ns() of its text. */
+/* Return what json_f64() and json_us_to_ns() return for the number's text. */
 double json_number_f64(const struct json_number *n);
 bool json_number_us_to_ns(const struct json_number *n, int64_t *ns);

@@ -15,14 +15,14 @@ enum state {
 	WANT_KEY,
 	WANT_KEY_OR_END, /* after { */
 	WANT_COMMA_OR_END,
-	WANT_NOTHING, /* the one value is complete */
-	WANT_COLON,   /* this and the next in messages only */
+	WANT_NOTHING, /* the only value is complete */
+	WANT_COLON,   /* this and the next one are used only in messages */
 	WANT_DIGITS,
 };
 
 enum { REFILL_BYTES = 64 * 1024 };
 
-/* What one look at the bytes in memory gave. */
+/* Result of parsing a token from the bytes in memory. */
 enum look { LOOK_DONE, LOOK_SHORT, LOOK_BAD };
 
 void json_open(struct json_scan *s, struct input *in)
@@ -77,20 +77,20 @@ void json_release(struct json_scan *s)
 	s->moved = false;
 }
 
-/* Mostly there is none, or one after a comma or colon. */
+/* Usually there is no blank, or one after a comma or colon. */
 static inline const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *end)
 {
 	if (p<end && * p> ' ')
 		return p;
 	if (end - p > 1 && p[0] == ' ' && p[1] > ' ')
 		return p + 1;
-	/* Blanks, strings, numbers, words */
 	while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
 		p++;
 	return p;
 }
 
-/* The next quote or backslash, or `end`; *high gathers whether bytes >= 0x80 were passed. */
+/* Returns the next quote or backslash, or `end`; *high becomes nonzero if bytes >= 0x80 precede it.
+ * */
 static const uint8_t *find_quote(const uint8_t *p, const uint8_t *end, unsigned *high)
 {
 #ifdef __SSE2__
@@ -114,7 +114,7 @@ static const uint8_t *find_quote(const uint8_t *p, const uint8_t *end, unsigned 
 	return p;
 }
 
-/* `p` is after the opening quote, *after becomes the end of the closing one. */
+/* `p` is after the opening quote; *after is set to the end of the closing one. */
 static enum look look_string(const uint8_t *p, const uint8_t *end, struct json *out,
 			     const uint8_t **after)
 {
@@ -146,7 +146,7 @@ static const uint8_t *skip_digits(const uint8_t *p, const uint8_t *end)
 	return p;
 }
 
-/* A fraction or exponent needs at least one digit; NULL: there is none. */
+/* Skips the digits of a fraction or exponent.  Returns NULL if there is none. */
 static const uint8_t *skip_part(const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *digits = skip_digits(p, end);
@@ -154,7 +154,8 @@ static const uint8_t *skip_part(const uint8_t *p, const uint8_t *end)
 	return digits == p && p < end ? NULL : digits;
 }
 
-/* A word that NCCL's profiler writes without quotes, a pointer or the name of a type, is a text. */
+/* Accepts a word that NCCL's profiler writes without quotes, a pointer or the name of a type, as a
+ * string. */
 static enum look look_bare(const uint8_t *p, const uint8_t *end, struct json *out,
 			   const uint8_t **after)
 {
@@ -232,7 +233,7 @@ static enum look look_word(const uint8_t *p, const uint8_t *end, struct json *ou
 	return LOOK_BAD;
 }
 
-/* Structure */
+/* ---- structure --------------------------------------------------------------------------- */
 
 static bool in_object(const struct json_scan *s)
 {
@@ -246,7 +247,7 @@ static void value_is_over(struct json_scan *s)
 	s->state = s->depth ? WANT_COMMA_OR_END : WANT_NOTHING;
 }
 
-/* What stands unfinished at the end of the bytes in memory; NULL: between tokens. */
+/* Returns which token is incomplete at the end of the bytes in memory, or NULL if none is. */
 static const char *unfinished(const struct json_scan *s)
 {
 	const uint8_t *p = skip_blanks(s->at, s->end);
@@ -258,7 +259,7 @@ static const char *unfinished(const struct json_scan *s)
 	return *p == '"' ? "a string" : "a value";
 }
 
-/* A key and its colon. */
+/* Parses a key and its colon. */
 static enum look look_key(struct json_scan *s, const uint8_t **p, struct json *out)
 {
 	enum look look;
@@ -281,7 +282,7 @@ static enum look look_key(struct json_scan *s, const uint8_t **p, struct json *o
 	return LOOK_DONE;
 }
 
-/* A string, number or word at *p, which moves to its end. */
+/* Parses a string, number or word at *p, and moves *p to its end. */
 static enum look look_scalar(struct json_scan *s, const uint8_t **p, struct json *out)
 {
 	const uint8_t *begin = *p;
@@ -296,7 +297,7 @@ static enum look look_scalar(struct json_scan *s, const uint8_t **p, struct json
 		if (look == LOOK_BAD)
 			s->wanted = WANT_DIGITS;
 		if (look == LOOK_SHORT && s->last && !s->depth && (*p)[-1] >= '0')
-			look = LOOK_DONE; /* a number may be all there is */
+			look = LOOK_DONE; /* the number is the whole text */
 	} else {
 		look = look_word(begin, s->end, out, p);
 	}
@@ -306,8 +307,8 @@ static enum look look_scalar(struct json_scan *s, const uint8_t **p, struct json
 }
 
 /*
- * The token after blanks and a comma, from the bytes in memory.  Nothing changes unless it returns
- * LOOK_DONE; *p is the place of what is bad.
+ * Parses the next token, after blanks and a comma, from the bytes in memory.  Changes nothing in
+ * `s` unless it returns LOOK_DONE; after LOOK_BAD, *p is the offending byte.
  */
 static enum look look_token(struct json_scan *s, const uint8_t **p, struct json *out)
 {
@@ -315,7 +316,7 @@ static enum look look_token(struct json_scan *s, const uint8_t **p, struct json 
 
 	*p = s->at;
 	if (!s->base_at && *p == s->base && s->end - *p >= 3 && memcmp(*p, "\xef\xbb\xbf", 3) == 0)
-		*p += 3; /* some editors put this mark in front of UTF-8 */
+		*p += 3; /* skip a byte order mark */
 	*p = skip_blanks(*p, s->end);
 	s->wanted = state;
 	if (*p == s->end)
@@ -343,7 +344,7 @@ static enum look look_token(struct json_scan *s, const uint8_t **p, struct json 
 		/* fall through */
 	case WANT_VALUE:
 		if (**p == '{' || **p == '[') {
-			out->type = JSON_OBJECT; /* or array: the caller looks */
+			out->type = JSON_OBJECT; /* or an array, which json_next() decides */
 			++*p;
 			return LOOK_DONE;
 		}
@@ -363,7 +364,7 @@ static enum status next_short(struct json_scan *s, struct json *out, bool *again
 	*again = false;
 	if (!s->last && s->in) {
 		*again = true;
-		/* Reads more bytes after those from the hold, or from `at`, on.  s->last: there are
+		/* Read more bytes after those from the hold, or from `at`, on; s->last: there are
 		 * none. */
 		const uint8_t *keep = s->hold ? s->hold : s->at;
 		size_t have = (size_t)(s->end - keep), pass = (size_t)(s->at - keep), len;
@@ -392,14 +393,13 @@ static enum status next_short(struct json_scan *s, struct json *out, bool *again
 		out->type = JSON_END;
 		if (!s->in)
 			return ST_OK;
-		/* blanks are left; a fault of the compression may come after them */
+		/* skip the remaining blanks; peek reports an error of the compression after them */
 		input_skip(s->in, (size_t)(s->end - s->base));
 		s->base_at += (uint64_t)(s->end - s->base);
 		s->base = s->at = s->end;
 		return input_peek(s->in, 1, &none, &len, err);
 	}
-	/* The input ends too early, because it is truncated or because its compression is damaged.
-	 */
+	/* The input ends too early: it is truncated, or its compression is damaged. */
 	uint64_t at = s->base_at + (uint64_t)(s->end - s->base);
 	bool empty = !s->depth && skip_blanks(s->at, s->end) == s->end;
 	const char *what = unfinished(s);
@@ -433,7 +433,7 @@ enum status json_next(struct json_scan *s, struct json *out, struct error *err)
 		}
 	}
 	if (look == LOOK_BAD) {
-		/* What the bytes at `p` should have been. */
+		/* descriptions of what the grammar allows at `p` */
 		static const char *const wanted[] = {
 			[WANT_VALUE] = "a value",
 			[WANT_VALUE_OR_END] = "a value or ]",

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.h - reads JSON token by token, from memory or from an input of any length, without a tree.
+ * scan.h - reads JSON token by token, from memory or from an input of any length, without building
+ * a tree.
  *
- * Texts of tokens are slices of the input, as they stand there: borrowed until the next call, or
- * while a hold lasts.  A hold keeps what follows contiguous in memory:
+ * The text of a token is a slice of the input, with its escapes: it is borrowed until the next
+ * call, or while a hold lasts.  A hold keeps the bytes after it contiguous in memory:
  *
  *	do {
- *		json_hold(s);         at the beginning, and again after json_again()
- *		... json_next() ...   keeping slices
+ *		json_hold(s);         before the first token, also after json_again() returned true
+ *		... json_next() ...   the slices may be kept
  *	} while (json_again(s));      true: the bytes have moved, all slices are void, read again
  *
  * The scanner is as strict as Python's json with strict=False, which other tools use for these
  * files: raw control characters in strings are valid, and NaN, Infinity and N/A without quotes are
  * values.  So are the pointers (0x7f00, (nil)) and names of types that NCCL's profiler writes
- * without quotes; they become texts.  Invalid UTF-8 and lone surrogates become U+FFFD when a text
- * is decoded.  Errors have the offset.
+ * without quotes; they become strings.  Invalid UTF-8 and lone surrogates become U+FFFD when a text
+ * is decoded.  Errors contain the offset.
  */
 #pragma once
 
@@ -25,72 +26,77 @@
 struct input;
 
 enum json_type {
-	JSON_END, /* of the whole text */
+	JSON_END, /* end of the whole text */
 	JSON_OBJECT,
 	JSON_OBJECT_END,
 	JSON_ARRAY,
 	JSON_ARRAY_END,
-	JSON_KEY, /* the colon is passed too */
+	JSON_KEY, /* a key and its colon */
 	JSON_STRING,
 	JSON_NUMBER,
 	JSON_TRUE,
 	JSON_FALSE,
 	JSON_NULL,
-	JSON_ODD, /* NaN, Infinity, -Infinity, N/A: no JSON, but written and read all the same */
+	JSON_ODD, /* NaN, Infinity, -Infinity, N/A: not valid JSON, but common */
 };
 
 struct json {
 	enum json_type type;
-	bool special;     /* a string that json_decode() would change, or may have to */
-	const char *text; /* without the quotes; of brackets and JSON_END: empty */
+	bool special;     /* json_decode() may change this string */
+	const char *text; /* without the quotes; empty for brackets and JSON_END */
 	size_t len;
 };
 
 enum { JSON_DEPTH_MAX = 512 };
 
 struct json_scan {
-	struct input *in; /* NULL: all is in memory */
+	struct input *in; /* NULL: the whole text is in memory */
 	const uint8_t *base, *at, *end;
-	uint64_t base_at;                      /* place of `base` in the input */
-	uint64_t nesting[JSON_DEPTH_MAX / 64]; /* bit set: an object */
+	uint64_t base_at;                      /* offset of `base` in the input */
+	uint64_t nesting[JSON_DEPTH_MAX / 64]; /* a set bit is an object, else an array */
 	unsigned depth, hold_depth;
 	uint8_t state, hold_state, wanted;
-	bool last, moved; /* nothing follows `end`; bytes under the hold were moved */
+	bool last, moved; /* no bytes after `end`; bytes moved in a hold */
 	const uint8_t *hold;
 };
 
-/* The input is borrowed, and read from where it stands. */
+/* Starts at the current offset of `in`, which is borrowed. */
 void json_open(struct json_scan *s, struct input *in);
 void json_open_text(struct json_scan *s, const char *text, size_t len);
-uint64_t json_at(const struct json_scan *s);   /* offset of what comes next */
-bool json_is_first(const struct json_scan *s); /* after an opening bracket */
+uint64_t json_at(const struct json_scan *s);   /* offset of the next token */
+bool json_is_first(const struct json_scan *s); /* right after an opening bracket */
 
 enum status json_next(struct json_scan *s, struct json *out, struct error *err);
-/* The rest of the array or object whose beginning `first` was just given; nothing for others. */
+/* Skips the rest of the array or object that `first`, the latest token, began; skips nothing
+ * otherwise. */
 enum status json_skip(struct json_scan *s, const struct json *first, struct error *err);
 /*
- * The whole value that begins with `first`, under a hold: its text is what stands between and
- * with the brackets; for other values `first` as it is.
+ * Extends `first` under a hold to the whole value that begins with it: its text becomes everything
+ * from the opening to the closing bracket.  Does not change other values.
  */
 enum status json_raw(struct json_scan *s, struct json *first, struct error *err);
 
-/* A hold spans at most INPUT_PEEK_MAX bytes (input.h): ST_CEILING beyond. */
+/* Begins a hold, which spans at most INPUT_PEEK_MAX bytes (input.h); beyond that, json_next()
+ * returns ST_CEILING. */
 void json_hold(struct json_scan *s);
-/* Ends the hold.  True: slices are void, the scanner stands where the hold began; false: they are
- * good until the next call. */
+/* Ends the hold.  Returns true if all slices are void; the scanner is then back where the hold
+ * began.  Returns false if they are valid until the next call. */
 bool json_again(struct json_scan *s);
-/* Ends it where the scanner stands. */
+/* Ends the hold at the scanner's current position. */
 void json_release(struct json_scan *s);
 
-/* The text of a string token, escapes resolved.  Returns how often U+FFFD stands for damage. */
+/* Appends the text of a string token to `out`, with escapes resolved.  Returns how many parts were
+ * invalid and became U+FFFD. */
 size_t json_decode(const char *text, size_t len, struct buf *out);
-/* A raw value without needless blanks, made valid where it is only tolerated. */
+/* Appends a raw value without insignificant blanks, and as valid JSON if it was only tolerated.
+ * Returns the same number as json_decode(). */
 size_t json_minify(const char *text, size_t len, struct buf *out);
 
-/* Of a number token; false: not a whole number, or too large. */
+/* Parse a number token; return false if it is not a whole number or out of range. */
 bool json_u64(const char *text, size_t len, uint64_t *v);
 bool json_i64(const char *text, size_t len, int64_t *v);
-/* Correctly rounded; of a JSON_ODD too (N/A is NaN). */
+/* Returns the correctly rounded value of a number token or a JSON_ODD (N/A is NaN). */
 double json_f64(const char *text, size_t len);
-/* Microseconds as whole nanoseconds, exact to the third decimal, half up beyond it. */
+/* Converts microseconds to whole nanoseconds: exact up to three decimals, rounded half away from
+ * zero beyond. */
 bool json_us_to_ns(const char *text, size_t len, int64_t *ns);

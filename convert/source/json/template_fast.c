@@ -6,31 +6,31 @@
 #include <stdlib.h>
 
 enum {
-	CHAINS = 4096, /* a power of two, as SHARES */
+	CHAINS = 4096, /* a power of two, as is SHARES */
 	AFTER_SHIFT = 52,
 	SHARES = 512,
 	KEY_MEMBERS = 6,
-	TRIES = 24, /* templates of a chain that are compared */
+	TRIES = 24, /* templates compared per chain */
 };
 
 struct json_template {
-	uint32_t step, step_count; /* the last step has no number after it */
-	uint32_t payload;          /* offset in payloads */
-	uint32_t most;             /* bytes that a comparison may look at */
-	uint32_t sibling;          /* the next one of its chain */
+	uint32_t step, step_count; /* no number follows the last step */
+	uint32_t payload;          /* offset in `payloads` */
+	uint32_t most;             /* bytes that a comparison may read */
+	uint32_t sibling;          /* next template of its chain */
 };
 
-/* The text up to a placeholder, and the class of the number there. */
+/* The text before a placeholder, and the class of the placeholder's number. */
 struct step {
-	uint32_t text; /* in texts */
+	uint32_t text; /* offset in `texts` */
 	uint16_t len;
 	uint8_t class, use;
 };
 
 struct json_template_tables {
-	uint32_t chains[CHAINS];                    /* templates that begin alike, by hash */
-	uint32_t after[2][1 << (64 - AFTER_SHIFT)]; /* templates, see after() */
-	uint32_t shares[SHARES]; /* steps whose text others have too, from 1, by its hash */
+	uint32_t chains[CHAINS]; /* heads of chains by hash of the first members */
+	uint32_t after[2][1 << (64 - AFTER_SHIFT)]; /* predicted templates, see after() */
+	uint32_t shares[SHARES]; /* index + 1 of a step with a given text, by its hash */
 };
 
 void json_templates_init(struct json_templates *k, size_t payload_bytes, size_t ceiling)
@@ -68,8 +68,11 @@ static inline struct json_template *template_at(const struct json_templates *k, 
 	return (struct json_template *)(void *)k->templates.data + number;
 }
 
-/* The chain of the templates that may stand at p, by the first members before a number: in traces
- * these are mostly category and name, of which commas separate KEY_MEMBERS parts. */
+/*
+ * Returns the chain of the templates that may match at `p`, by a hash of the members before the
+ * first number.  In traces these are mostly category and name, in which commas separate KEY_MEMBERS
+ * parts.
+ */
 static uint32_t *chain_at(const struct json_templates *k, const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *at = p, *comma, *value;
@@ -93,8 +96,9 @@ static inline const struct step *steps_of(const struct json_templates *k, uint32
 }
 
 /*
- * The end of the element at p if it matches the template, else NULL.  In *match stands how far the
- * template before it did: what both have in common is not compared again, and fails where that did.
+ * Returns the end of the element at `p` if it matches the template, otherwise NULL.  *match
+ * contains the progress of the previously compared template: steps that both have in common are not
+ * compared again, and fail where they failed before.
  */
 static const uint8_t *matches(const struct json_templates *k, uint32_t number, const uint8_t *p,
 			      const uint8_t *end, struct json_match *match)
@@ -128,13 +132,14 @@ static const uint8_t *matches(const struct json_templates *k, uint32_t number, c
 	}
 }
 
-/* What followed the last eight templates the last time (i = 0), or the last two. */
+/* Returns the slot with the template that followed the latest eight templates (i = 0) or two (i =
+ * 1) the last time. */
 static inline uint32_t *after(const struct json_templates *k, unsigned i)
 {
 	return &k->tables->after[i][(i ? k->last & 0xffff : k->last) * HASH_A >> AFTER_SHIFT];
 }
 
-/* Remembers which template followed which. */
+/* Records that template `number` followed the latest ones. */
 static inline void passed(struct json_templates *k, uint32_t number)
 {
 	*after(k, 0) = *after(k, 1) = number;
@@ -156,7 +161,7 @@ bool json_templates_find(struct json_templates *k, struct json_scan *s, struct j
 		struct json_template *t = template_at(k, *link);
 
 		end = matches(k, *link, s->at, s->end, match);
-		if (end) { /* moves to the front */
+		if (end) { /* move it to the front of its chain */
 			*link = t->sibling;
 			t->sibling = *chain;
 			*chain = match->template;
@@ -174,7 +179,8 @@ bool json_templates_find(struct json_templates *k, struct json_scan *s, struct j
 
 /* ---- adding ---- */
 
-/* Where the text of a step is kept: most are those of many templates and are kept once. */
+/* Stores the text of a step and returns its offset.  Most texts occur in many templates and are
+ * stored once. */
 static uint32_t text_put(struct json_templates *k, const char *text, size_t len)
 {
 	uint32_t *share = &k->tables->shares[hash_text(text, len) & (SHARES - 1)];
@@ -184,11 +190,12 @@ static uint32_t text_put(struct json_templates *k, const char *text, size_t len)
 	if (of && of->len == len && memcmp(k->texts.data + of->text, text, len) == 0)
 		return of->text;
 	buf_put(&k->texts, text, len);
-	*share = (uint32_t)(k->steps.len / sizeof(*of)) + 1; /* which it will be */
+	*share = (uint32_t)(k->steps.len / sizeof(*of)) + 1; /* the step added next */
 	return (uint32_t)(k->texts.len - len);
 }
 
-/* How the number is written; false: so that it cannot be found again. */
+/* Sets *class to the form of the number.  Returns false if json_number_take() cannot parse it, so
+ * that it would not be found again. */
 static bool placeholder_class(const struct json_placeholder *number, uint8_t *class)
 {
 	char copy[2 * JSON_NUMBER_REACH] = { 0 };
@@ -203,8 +210,8 @@ static bool placeholder_class(const struct json_placeholder *number, uint8_t *cl
 	return true;
 }
 
-/* The template of a chain that is like `t`, has these placeholders and matches the element, 0:
- * there is none among those that a search compares. */
+/* Returns the template of a chain that has the sizes of `t` and these placeholders and matches the
+ * element, or 0 if no such template is among the first TRIES. */
 static uint32_t find_same(const struct json_templates *k, uint32_t number,
 			  const struct json_template *t, const uint8_t *text, const uint8_t *end,
 			  const struct json_placeholder *numbers)
@@ -243,7 +250,7 @@ void *json_templates_add(struct json_templates *k, const struct json_scan *s, si
 		return NULL;
 	for (unsigned i = 0; i < count; i++) {
 		if (numbers[i].text < at || !placeholder_class(&numbers[i], &classes[i]))
-			return NULL; /* a member that is repeated makes a placeholder twice */
+			return NULL; /* a repeated member uses a placeholder twice */
 		at = numbers[i].text + numbers[i].len;
 		t.most += JSON_NUMBER_LEN_MOST - (uint32_t)numbers[i].len;
 	}
@@ -256,7 +263,7 @@ void *json_templates_add(struct json_templates *k, const struct json_scan *s, si
 		return NULL;
 	found = find_same(k, *chain, &t, text, s->end, numbers);
 	if (!found) {
-		if (!k->templates.len) /* number 0 */
+		if (!k->templates.len) /* number 0 is unused */
 			buf_put(&k->templates, &(struct json_template){ 0 }, sizeof(t));
 		t.step = (uint32_t)(k->steps.len / sizeof(struct step));
 		t.payload = (uint32_t)k->payloads.len;

@@ -17,7 +17,7 @@ static void put_code_point(struct buf *out, uint32_t c)
 	buf_put(out, bytes, utf8_put(bytes, c));
 }
 
-/* The number after \u at p; false: not four hexadecimal digits. */
+/* Parses the four hexadecimal digits after \u.  Returns false if they are not valid. */
 static bool take_hex(const char *p, size_t left, uint32_t *v)
 {
 	size_t i;
@@ -38,7 +38,7 @@ static bool take_hex(const char *p, size_t left, uint32_t *v)
 	return true;
 }
 
-/* The escape at p[0] == '\\'; returns its bytes, *bad when it stands for no character. */
+/* Decodes the escape at `p` and returns its length.  Sets *bad if it stands for no character. */
 static size_t decode_escape(const char *p, size_t left, struct buf *out, bool *bad)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -96,7 +96,7 @@ size_t json_decode(const char *text, size_t len, struct buf *out)
 	return repairs;
 }
 
-/* One token of a value that may need repair, written as valid JSON. */
+/* Appends a token of a value that may need repair as valid JSON.  Returns the number of repairs. */
 static size_t put_token(const struct json *token, struct buf *scratch, struct buf *out)
 {
 	size_t repairs;
@@ -183,7 +183,7 @@ size_t json_minify(const char *text, size_t len, struct buf *out)
 	return 0;
 }
 
-/* Numbers */
+/* ---- numbers ----------------------------------------------------------------------------- */
 
 bool json_u64(const char *text, size_t len, uint64_t *v)
 {
@@ -211,7 +211,8 @@ bool json_i64(const char *text, size_t len, int64_t *v)
 	return true;
 }
 
-/* sign * digits * 10^exponent; digits beyond 36 are dropped, which no rounding here sees. */
+/* Value: sign * digits * 10^exponent.  Digits beyond 36 are dropped; no rounding in this file
+ * depends on them. */
 struct decimal {
 	unsigned __int128 digits;
 	long exponent;
@@ -286,7 +287,7 @@ double json_f64(const char *text, size_t len)
 	static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 					 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 					 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
-	const uint64_t half = 1000000000000000000; /* ten to the 18th */
+	const uint64_t half = 1000000000000000000; /* 10^18 */
 	struct decimal d;
 	double v;
 
@@ -297,7 +298,8 @@ double json_f64(const char *text, size_t len)
 	}
 	/* Both are exact as doubles, so their quotient or product is rounded once. */
 	if (d.digits >> 53 || !d.exact || d.exponent < -22 || d.exponent > 22) {
-		char copy[128]; /* through the C library; d has what counts of a very long text */
+		char copy[128]; /* strtod() rounds correctly; a very long text is rebuilt from `d`
+				 */
 
 		if (len < sizeof(copy))
 			snprintf(copy, sizeof(copy), "%.*s", (int)len, text);

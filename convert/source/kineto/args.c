@@ -10,10 +10,10 @@
 enum {
 	KEYS = 1024, /* a power of two */
 	KEY_PROBES = 4,
-	KEY_BYTES = 48,        /* longer keys are looked up each time */
-	SEEN_BITS = 1024,      /* of a repeating number */
-	SEEN_MOST = 1000,      /* then it had some 3,800 values */
-	TEXT_BYTES = 64 << 20, /* of one value; repairs make it longer than the input */
+	KEY_BYTES = 48,        /* longer keys are not cached */
+	SEEN_BITS = 1024,      /* size of the bit set of a key's values */
+	SEEN_MOST = 1000,      /* set bits that about 3,800 different values cause */
+	TEXT_BYTES = 64 << 20, /* most bytes of a decoded value; repairs lengthen it */
 };
 
 enum role {
@@ -27,23 +27,23 @@ enum role {
 	ROLE_CONTEXT,
 	ROLE_STREAM,
 	ROLE_ARRAY, /* "grid": [x, y, z] becomes three constants */
-	ROLE_PATH,  /* what our writer says of calls, which are in the file */
+	ROLE_PATH,  /* PATH_KEY, which Tacho wrote and derives again */
 };
 
-struct kineto_field { /* what a key is for events of one kind */
+struct kineto_field { /* meaning of a key for events of one kind */
 	uint8_t role, unit;
-	uint32_t names[3]; /* of the attribute; more than one only for an array */
+	uint32_t names[3]; /* names of the attribute; an array has three */
 };
 struct kineto_key {
 	char text[KEY_BYTES];
 	uint8_t len;
-	uint64_t event;                /* number of the event that had it last */
-	uint64_t seen[SEEN_BITS / 64]; /* a bit for each of its repeating values, by a hash */
+	uint64_t event;                /* number of the latest event with this key */
+	uint64_t seen[SEEN_BITS / 64]; /* a bit per value of this repeating number, by hash */
 	uint32_t seen_count;
 	struct kineto_field fields[KIND_END];
 };
 
-/* Numbers that records.def does not know and that repeat from event to event. */
+/* Keys whose numbers repeat from event to event, though records.def does not list them. */
 static const char *const repeating[] = { "Device",
 					 "Trace iteration",
 					 "Fwd thread id",
@@ -93,7 +93,7 @@ void kineto_args_release(struct kineto_args *a)
 	a->keys = NULL;
 }
 
-/* Texts and values */
+/* ---- texts and values --------------------------------------------------------------------- */
 
 enum status kineto_name(struct kineto_args *a, const struct json *text, uint32_t *name,
 			struct error *err)
@@ -112,7 +112,8 @@ static bool is_whole(const struct json *number)
 	       !memchr(number->text, 'E', number->len);
 }
 
-/* False: a whole number that needs more than 64 bits. */
+/* Converts a number to an attribute.  Returns false for a whole number that needs more than 64
+ * bits. */
 static bool number_attr(const struct json *number, struct attr *out)
 {
 	int64_t negative;
@@ -135,7 +136,7 @@ static bool number_attr(const struct json *number, struct attr *out)
 	return true;
 }
 
-/* Makes a value an attribute; out->key is left alone. */
+/* Converts a value to an attribute, without out->key. */
 static enum status read_value(struct kineto_args *a, const struct json *value, struct attr *out,
 			      struct error *err)
 {
@@ -167,7 +168,7 @@ enum status kineto_put_member(struct kineto_args *a, struct import *to,
 	return buf_status(&to->consts, err);
 }
 
-/* Keys */
+/* ---- keys --------------------------------------------------------------------------------- */
 
 static bool key_is(const struct kineto_key *k, const struct json *key)
 {
@@ -196,7 +197,7 @@ static enum role role_of_field(const struct field *f)
 	}
 }
 
-/* "grid" when the record has "grid[0]", "grid[1]", "grid[2]". */
+/* Resolves a key such as "grid" if the record has "grid[0]", "grid[1]" and "grid[2]". */
 static bool resolve_array(struct kineto_args *a, const struct record *r, const char *key,
 			  size_t len, struct kineto_field *out, struct error *err)
 {
@@ -243,8 +244,8 @@ static enum status resolve(struct kineto_args *a, unsigned kind, const char *key
 	return out->names[0] ? ST_OK : err->status;
 }
 
-/* A number that has so many values is one of each event: each would make a schema and a template.
- */
+/* Returns whether a number has few values so far.  One with many differs in each event, so as a
+ * constant it would create a schema and a template for each. */
 static bool is_repeated(struct kineto_key *k, uint64_t bits)
 {
 	uint64_t at = hash_word(0, bits) % SEEN_BITS, bit = UINT64_C(1) << at % 64;
@@ -254,7 +255,8 @@ static bool is_repeated(struct kineto_key *k, uint64_t bits)
 	return k->seen_count <= SEEN_MOST;
 }
 
-/* What `key` is for events of `kind`: of *row of the cache, or *fresh where the key is odd. */
+/* Finds the meaning of `key` for events of `kind`.  *out points into *row, a row of the cache, or
+ * to *fresh if the key cannot be cached. */
 static enum status find_field(struct kineto_args *a, unsigned kind, const struct json *key,
 			      struct kineto_field *fresh, struct kineto_key **row,
 			      const struct kineto_field **out, struct error *err)
@@ -272,7 +274,7 @@ static enum status find_field(struct kineto_args *a, unsigned kind, const struct
 	}
 	for (unsigned i = 1; i < KEY_PROBES && k->event && !key_is(k, key); i++)
 		k = &a->keys[(hash + i) % KEYS];
-	if (!k->event || !key_is(k, key)) { /* another key may have had the row */
+	if (!k->event || !key_is(k, key)) { /* take over the row, which another key may have used */
 		memset(k, 0, sizeof(*k));
 		memcpy(k->text, key->text, key->len);
 		k->len = (uint8_t)key->len;
@@ -285,7 +287,7 @@ static enum status find_field(struct kineto_args *a, unsigned kind, const struct
 	return field->role ? ST_OK : resolve(a, kind, k->text, k->len, field, err);
 }
 
-/* Attributes of this event */
+/* ---- attributes of the current event ------------------------------------------------------ */
 
 static void put_attr(struct kineto_args *a, uint32_t key, uint8_t unit, const struct attr *value,
 		     bool is_arg)
@@ -323,7 +325,8 @@ enum status kineto_args_put_others(struct kineto_args *a, const struct kineto_ev
 	return ST_OK;
 }
 
-/* An array of three whole numbers.  False: it is none, and is kept as it stands there. */
+/* Adds an array of three whole numbers as three constants.  Returns false if `value` is not such an
+ * array. */
 static bool put_array(struct kineto_args *a, const struct kineto_field *f, const struct json *value)
 {
 	struct attr parts[3] = { 0 };
@@ -351,7 +354,8 @@ static bool is_allocation(const struct event *e)
 	return e->kind == KIND_ALLOC || e->kind == KIND_FREE;
 }
 
-/* Into the event or its track, when these can give the number back exactly. */
+/* Stores a number in the event or in *place, unless a sink could not restore it exactly from there.
+ * Returns whether it was stored. */
 static bool put_member(unsigned role, const struct attr *v, struct event *e,
 		       struct kineto_place *place)
 {
@@ -395,7 +399,7 @@ static bool put_member(unsigned role, const struct attr *v, struct event *e,
 	return false;
 }
 
-/* Takes one argument; *use is what became of its number. */
+/* Reads one argument; *use is set to where its number went. */
 static enum status take_arg(struct kineto_args *a, const struct kineto_member *m, struct event *e,
 			    struct kineto_place *place, enum kineto_use *use, struct error *err)
 {
@@ -410,7 +414,7 @@ static enum status take_arg(struct kineto_args *a, const struct kineto_member *m
 	if (f->role == ROLE_PATH || (f->role == ROLE_ARRAY && put_array(a, f, &m->value)))
 		return ST_OK;
 	TRY(read_value(a, &m->value, &value, err));
-	if (f->role == ROLE_ARRAY) /* under the name of the whole, not of its first part */
+	if (f->role == ROLE_ARRAY) /* keep the value under the array's name */
 		return import_attr_named(a->to, m->key.text, m->key.len, &value, false, err);
 	if (f->role == ROLE_CORRELATION || f->role == ROLE_VALUE)
 		*use = f->role == ROLE_CORRELATION ? KINETO_CORRELATION

@@ -8,8 +8,8 @@
 
 enum { WORD_BYTES = 24 };
 
-/* An argument of a few words, each with a capital: "device_static" is "Device Static".  false: it
- * is missing, or no such text. */
+/* Copies an argument that is a few words, optionally with capitals: "device_static" becomes "Device
+ * Static".  Returns false if it is missing or contains other characters. */
 static bool words_of(const struct kineto_event *e, const char *key, bool capitals,
 		     char out[WORD_BYTES])
 {

@@ -21,7 +21,7 @@ void kineto_document_release(struct kineto_document *d)
 
 /* ---- members ---- */
 
-/* Those of the object that the scanner is in, under a hold. */
+/* Lists the members of the object that the scanner has just entered, under a hold. */
 static enum status read_members(struct buf *list, struct json_scan *s, struct error *err)
 {
 	struct kineto_member m;
@@ -102,7 +102,7 @@ static enum status read_object(struct kineto_event *e, struct json_scan *s, bool
 		*has_members = true;
 		TRY(json_next(s, &m.value, err));
 		if (m.value.type == JSON_OBJECT && kineto_is(&m.key, "args")) {
-			TRY(read_members(&e->args, s, err)); /* of two the last counts */
+			TRY(read_members(&e->args, s, err)); /* a repeated "args" replaces it */
 			continue;
 		}
 		TRY(json_raw(s, &m.value, err));
@@ -119,7 +119,7 @@ static enum status read_object(struct kineto_event *e, struct json_scan *s, bool
 	}
 }
 
-/* A time within quotes counts, as in Chrome and Perfetto. */
+/* Accepts a time in quotes, as Chrome and Perfetto do. */
 static void unquote_time(struct json *time)
 {
 	int64_t ns;
@@ -128,7 +128,7 @@ static void unquote_time(struct json *time)
 		time->type = JSON_NUMBER;
 }
 
-/* The next element of the array, or its end. */
+/* Reads the next element of the array, or its end. */
 static enum status read_element(struct kineto_document *d, struct error *err)
 {
 	struct kineto_event *e = &d->event;
@@ -168,7 +168,7 @@ static enum status read_element(struct kineto_document *d, struct error *err)
 	return ST_OK;
 }
 
-/* A key of the top level with its value; of traceEvents only the bracket. */
+/* Reads a top-level key with its value; of traceEvents it reads only the bracket. */
 static enum status read_key(struct kineto_document *d, struct error *err)
 {
 	struct json *key = &d->key.key, *value = &d->key.value;
@@ -215,7 +215,7 @@ static enum status find_next(struct kineto_document *d, struct error *err)
 			return ST_OK;
 	}
 	d->found = KINETO_END;
-	return json_next(&d->scan, &token, err); /* nothing may follow */
+	return json_next(&d->scan, &token, err); /* fails if anything follows */
 }
 
 enum status kineto_document_next(struct kineto_document *d, struct error *fault, struct error *err)
@@ -224,8 +224,8 @@ enum status kineto_document_next(struct kineto_document *d, struct error *fault,
 	const uint8_t *bytes;
 	size_t len;
 
-	/* Only the last bracket is missing; a compressed file that is truncated has a fault, too.
-	 */
+	/* Only the last bracket is missing.  A truncated compressed file is different: its input
+	 * has an error. */
 	if (status == ST_TRUNCATED && d->may_stay_open && d->is_bare && d->scan.depth == 1 &&
 	    input_peek(d->scan.in, 1, &bytes, &len, NULL) == ST_OK) {
 		d->found = KINETO_END;

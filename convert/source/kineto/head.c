@@ -3,7 +3,7 @@
 
 enum { DEVICES_BYTES = 1 << 20, MEMBERS_BYTES = 32 << 20 };
 
-#define BASE_MOST ((uint64_t)1 << 62) /* 2116, in nanoseconds */
+#define BASE_MOST ((uint64_t)1 << 62) /* the year 2116, in nanoseconds */
 
 enum status kineto_head_init(struct kineto_import *k, struct error *err)
 {
@@ -33,7 +33,7 @@ static bool small_number(const struct json *value, uint32_t *out)
 	return true;
 }
 
-/* "distributedInfo": {"rank": 1, "world_size": 2, ...} */
+/* Reads "distributedInfo": {"rank": 1, "world_size": 2, ...}. */
 static enum status take_distributed(struct kineto_head *h, const struct json *value,
 				    struct error *err)
 {
@@ -49,7 +49,8 @@ static enum status take_distributed(struct kineto_head *h, const struct json *va
 	return ST_OK;
 }
 
-/* One object of "deviceProperties": all but its id and name are constants of the device. */
+/* Reads an object of "deviceProperties".  All members but its id and name become constants of the
+ * device. */
 static enum status take_device(struct kineto_import *k, const struct json *value, struct error *err)
 {
 	struct kineto_head *h = &k->head;
@@ -120,8 +121,8 @@ enum status kineto_head_put(struct kineto_import *k, const struct kineto_member 
 }
 
 /*
- * The host in HOST_PID.TIME.pt.trace.json, as PyTorch's TensorBoard handler names its files; a
- * name of another form has none.
+ * Returns the length of the host in HOST_PID.TIME.pt.trace.json, the name that PyTorch's
+ * TensorBoard handler uses, or 0 if `name` has another form.
  */
 static size_t host_of_name(const char *name)
 {

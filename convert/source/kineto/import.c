@@ -6,15 +6,15 @@
 
 #include <strings.h>
 
-/* What a category stands for. */
+/* The meaning of a category. */
 struct category {
-	const char *word; /* case is ignored: those of 2021 begin with a capital */
+	const char *word; /* compared without case: in 2021 they began with a capital */
 	uint8_t kind, subkind;
-	bool is_canonical; /* what the writer of such events writes by itself */
-	bool shows_pid;    /* its pid is that of the process */
+	bool is_canonical; /* our Chrome sink writes this category for such events */
+	bool shows_pid;    /* its pid is the real pid of the process */
 };
 
-/* An element while it becomes an event. */
+/* State of an element while it is converted to an event. */
 struct draft {
 	struct event event;
 	struct kineto_place place;
@@ -22,8 +22,8 @@ struct draft {
 	struct kineto_id pid, tid;
 	struct track track;
 	char ph;
-	bool writes_ph;  /* the writer of Chrome JSON would write this "ph" by itself */
-	bool writes_cat; /* and this category */
+	bool writes_ph;  /* our Chrome sink would write the same "ph" ... */
+	bool writes_cat; /* ... and the same "cat" */
 	bool shows_pid;
 };
 
@@ -55,15 +55,15 @@ static enum status lose(struct kineto_import *k, enum loss why)
 	return ST_OK;
 }
 
-/* From now on threads of this pid are threads of the process, so their elements mean another
- * track. */
+/* Sets the process's pid.  From now on threads of this pid belong to the process, so templates of
+ * their elements, which have another track, are dropped. */
 static enum status set_pid(struct kineto_import *k, const struct kineto_id *pid, struct error *err)
 {
 	json_templates_forget(&k->fast.templates);
 	return kineto_tracks_set_pid(&k->tracks, pid, err);
 }
 
-/* Names of processes and threads */
+/* ---- names of processes and threads ------------------------------------------------------- */
 
 static enum status take_metadata(struct kineto_import *k, struct error *err)
 {
@@ -75,7 +75,7 @@ static enum status take_metadata(struct kineto_import *k, struct error *err)
 	uint32_t name;
 
 	if (!of_thread && !of_labels && !kineto_is(&e->name, "process_name"))
-		return ST_OK; /* how viewers sort */
+		return ST_OK; /* others only sort rows in viewers */
 	m = kineto_find(&e->args, of_labels ? "labels" : "name");
 	if (!m || m->value.type != JSON_STRING)
 		return ST_OK;
@@ -91,7 +91,7 @@ static enum status take_metadata(struct kineto_import *k, struct error *err)
 	return kineto_track_named(&k->tracks, &pid, of_thread ? &tid : NULL, name, err);
 }
 
-/* False: the element has no times. */
+/* Sets the event's times.  Returns false if the element has no valid ones. */
 static bool take_times(struct kineto_import *k, struct draft *d)
 {
 	const struct kineto_event *e = &k->document.event;
@@ -110,9 +110,9 @@ static bool take_times(struct kineto_import *k, struct draft *d)
 	return true;
 }
 
-/* What the element is */
+/* ---- classification ----------------------------------------------------------------------- */
 
-/* The category that sinks write for what it becomes stands first in each row of a kind. */
+/* For each kind and subkind, the category that sinks write comes first. */
 static const struct category categories[] = {
 	{ "cpu_op", KIND_RANGE, RANGE_OP, true, true },
 	{ "cuda_runtime", KIND_API, API_RUNTIME, true, true },
@@ -126,14 +126,14 @@ static const struct category categories[] = {
 	{ "cuda_sync", KIND_SYNC, 0, true, false },
 	{ "overhead", KIND_OVERHEAD, 0, true, false },
 	{ "Trace", KIND_RANGE, RANGE_PROFILER, true, false },
-	/* Intel's GPUs, which have kernels and copies of the categories above, and Meta's MTIA */
+	/* Intel's GPUs, whose kernels and copies have the categories above, and Meta's MTIA */
 	{ "xpu_runtime", KIND_API, API_RUNTIME, false, true },
 	{ "xpu_driver", KIND_API, API_DRIVER, false, true },
 	{ "privateuse1_runtime", KIND_API, API_RUNTIME, false, true },
 	{ "privateuse1_driver", KIND_API, API_DRIVER, false, true },
 	{ "mtia_runtime", KIND_API, API_RUNTIME, false, true },
 	{ "mtia_ccp_events", KIND_KERNEL, 0, false, false },
-	/* 2021 and 2022 */
+	/* categories of 2021 and 2022 */
 	{ "Operator", KIND_RANGE, RANGE_OP, false, true },
 	{ "Runtime", KIND_API, API_RUNTIME, false, true },
 	{ "Driver", KIND_API, API_DRIVER, false, true },
@@ -142,7 +142,7 @@ static const struct category categories[] = {
 	{ "Python", KIND_RANGE, RANGE_PYTHON, false, false },
 };
 
-/* NULL: unknown. */
+/* Returns NULL if the category is unknown. */
 static const struct category *find_category(const struct json *cat)
 {
 	for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++)
@@ -163,14 +163,16 @@ void kineto_name_subkind(const struct json *name, struct event *e)
 		e->subkind = (uint8_t)copy_kind_of_word(name->text + sizeof(copy) - 1, 4);
 }
 
-/* Arrows from calls to GPU work, which writers draw from correlation ids. */
+/* Returns whether an arrow leads from a call to its GPU work.  Sinks draw these again from
+ * correlation ids. */
 static bool is_derived_flow(const struct json *cat)
 {
 	return kineto_is(cat, "ac2g") || kineto_is(cat, "async_cpu_to_gpu") ||
 	       kineto_is(cat, "async") || kineto_is(cat, "async_gpu");
 }
 
-/* Before 2022 annotations had the category of operators. */
+/* Returns whether a range is an annotation of a version before 2022, in which annotations had the
+ * category of operators. */
 static bool is_old_annotation(const struct json *name, const struct category *c)
 {
 	static const char loader[] = "enumerate(";
@@ -194,7 +196,8 @@ bool kineto_category(const struct json *cat, const struct json *name, struct eve
 	return true;
 }
 
-/* An element of an unknown category is on a GPU if its arguments name its pid and tid as such. */
+/* Returns whether an element of an unknown category is on a GPU: its arguments "device" and
+ * "stream" equal its pid and tid. */
 static bool says_stream(const struct kineto_event *e)
 {
 	const struct kineto_member *device = kineto_find(&e->args, "device");
@@ -214,7 +217,7 @@ static void classify_span(const struct kineto_event *e, struct draft *d)
 
 	d->writes_ph = true;
 	d->event.kind = c ? c->kind : KIND_RANGE;
-	d->event.subkind = c ? c->subkind : RANGE_ANNOTATION; /* as in other Chrome JSON */
+	d->event.subkind = c ? c->subkind : RANGE_ANNOTATION; /* as the Chrome reader does */
 	d->writes_cat = c && c->is_canonical && kineto_is(&e->cat, c->word);
 	d->shows_pid = c && c->shows_pid;
 	if (c && is_old_annotation(&e->name, c))
@@ -271,9 +274,9 @@ static enum status take_name(struct kineto_import *k, struct draft *d, struct er
 	return ST_OK;
 }
 
-/* Arguments, members, track */
+/* ---- arguments, members, track ------------------------------------------------------------ */
 
-/* Members that the writer would not write by itself. */
+/* Keeps the members that sinks could not derive from the event as constants. */
 static enum status take_members(struct kineto_import *k, struct draft *d, struct error *err)
 {
 	static const struct json none = { .type = JSON_NULL, .text = "null", .len = 4 };
@@ -305,8 +308,8 @@ static enum status take_track(struct kineto_import *k, struct draft *d, struct e
 
 	TRY(kineto_id_of(&k->args, &e->pid, &d->pid, err));
 	TRY(kineto_id_of(&k->args, &e->tid, &d->tid, err));
-	/* The process shows its pid in its operators and calls, or in Python functions of any pid
-	 * but 0. */
+	/* The process's pid is that of an operator or call, or of a Python function with a pid
+	 * other than 0. */
 	if (!k->tracks.pid.is_given && d->pid.is_given && !d->pid.is_text &&
 	    (d->shows_pid || (python && d->pid.number)))
 		TRY(set_pid(k, &d->pid, err));
@@ -340,7 +343,8 @@ static enum status take_track(struct kineto_import *k, struct draft *d, struct e
 	return ST_OK;
 }
 
-/* Takes k->document.event.  Errors are of memory, ceilings and disks; damage is counted. */
+/* Converts k->document.event.  Returns only errors of memory, limits and disks; damage is counted.
+ * */
 static enum status take_event(struct kineto_import *k, struct error *err)
 {
 	const struct kineto_event *e = &k->document.event;
@@ -374,7 +378,7 @@ static enum status take_event(struct kineto_import *k, struct error *err)
 		const struct kineto_member *m;
 		size_t count = kineto_members(&e->args, &m), i = 0;
 
-		/* The first number is the counter's value; all of them are arguments, too. */
+		/* The first number is the counter's value; all numbers are arguments too. */
 		while (i < count && m[i].value.type != JSON_NUMBER)
 			i++;
 		if (i < count)
@@ -387,7 +391,8 @@ static enum status take_event(struct kineto_import *k, struct error *err)
 		lose(k, LOSS_DAMAGED);
 	TRY(kineto_steps_note(&k->steps, &e->name, &d.event, err));
 	TRY(import_put(&k->to, &d.event, err));
-	/* An arrow between nodes reads like those that are not kept, but for its number. */
+	/* An arrow between nodes differs from derived arrows only by the size of its id, so it
+	 * becomes no template. */
 	if (!is_derived_flow(&e->cat))
 		kineto_fast_learn(k, &d.event);
 	return ST_OK;
@@ -423,7 +428,7 @@ enum status kineto_import_finish(struct kineto_import *k, const char *path, stru
 	k->head.damaged += kineto_document_damaged(&k->document);
 	if (k->head.damaged)
 		import_lose(&k->to, LOSS_DAMAGED, k->head.damaged);
-	/* GPUs that are used without being described become devices, too. */
+	/* A GPU that events use but no key describes becomes a device too. */
 	count = trace_count(trace, TRACE_TRACKS);
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct track *t = trace_get_track(trace, i);

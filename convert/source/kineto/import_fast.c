@@ -5,8 +5,8 @@
 
 enum { TEMPLATE_BYTES = 3 << 20 };
 
-struct outcome {            /* what the elements of a template become */
-	struct event event; /* without its times and what its numbers give */
+struct outcome {            /* payload of a template: the events of its elements */
+	struct event event; /* without its times and placeholders */
 	bool is_derived, launches;
 };
 
@@ -20,7 +20,7 @@ void kineto_fast_init(struct kineto_fast *f)
 void kineto_fast_number(struct kineto_fast *f, const struct json *number, enum kineto_use use)
 {
 	if (!f || number->type != JSON_NUMBER || f->number_count > JSON_PLACEHOLDERS_MOST)
-		return; /* with one number too many the element is not learnt */
+		return; /* too many numbers: the element gets no template */
 	f->numbers[f->number_count++] = (struct json_placeholder){
 		.text = number->text,
 		.len = number->len,
@@ -38,7 +38,8 @@ void kineto_fast_learn(struct kineto_import *k, const struct event *e)
 		return;
 	if (e && (e->kind == KIND_COUNTER || k->args.repairs || k->args.repeated))
 		return;
-	/* Members stand in any order, and a template has its placeholders by their place. */
+	/* Sort the numbers by position, because members have no fixed order and a template needs
+	 * this. */
 	for (unsigned i = 1; i < f->number_count; i++) {
 		struct json_placeholder moved = f->numbers[i];
 		unsigned at = i;
@@ -59,13 +60,13 @@ void kineto_fast_learn(struct kineto_import *k, const struct event *e)
 	o->launches = import_launches(&k->to, e);
 }
 
-struct filled { /* what the numbers of an element give */
+struct filled { /* values of an element's placeholders */
 	int64_t begin_ns, duration_ns;
 	uint64_t words[JSON_PLACEHOLDERS_MOST];
 	unsigned word_count;
 };
 
-/* False: import.c would make something else of this number. */
+/* Stores a number's value.  Returns false if import.c would store it elsewhere. */
 static bool fill(const struct json_number *n, struct filled *f, struct event *e)
 {
 	double real;
@@ -126,7 +127,7 @@ bool kineto_fast_take(struct kineto_import *k, struct json_scan *s, enum status 
 	for (unsigned i = 0; i < match.count && is_filled; i++)
 		is_filled = fill(&match.numbers[i], &f, &e);
 	if (!is_filled || !import_times(&k->to, &e, f.begin_ns, f.duration_ns)) {
-		s->at = at; /* as if there was no such template */
+		s->at = at; /* let the scanner read the element */
 		return false;
 	}
 	if (f.word_count)

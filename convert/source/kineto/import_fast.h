@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_fast.h - elements of a Kineto file that differ from an earlier one in numbers only.
+ * import_fast.h - imports elements of a Kineto file that differ from an earlier one only in
+ * numbers.
  *
- * While import.c makes an event of an element it notes which numbers of the text went where; the
- * text around them becomes a template (json/template_fast.h) with the event beside it.  An element
- * that matches a template is not scanned: it is that event with its own numbers.  Fewer than one
- * element in ten needs the scanner, which makes an import 2.5 times as fast.
+ * While import.c converts an element to an event, it records which number of the text went where.
+ * The text around the numbers becomes a template (json/template_fast.h) with the event as its
+ * payload.  An element that matches a template is not scanned: it becomes the same event with its
+ * own numbers.  Fewer than one element in ten needs the scanner, which makes an import 2.5 times as
+ * fast.
  */
 #pragma once
 
@@ -14,31 +16,33 @@
 
 struct kineto_import;
 
-/* What became of a number of an element. */
+/* Where a number of an element went. */
 enum kineto_use {
-	KINETO_KEPT,        /* it is a constant or of the track: another number, another event */
-	KINETO_WORD,        /* it is an argument value of this event */
-	KINETO_CORRELATION, /* it is event.number, above 0 */
-	KINETO_BYTES,       /* it is event.bytes, above 0 */
-	KINETO_MINUS_BYTES, /* it is event.bytes with a minus */
+	KINETO_KEPT,        /* a constant or the track, so another number makes another template */
+	KINETO_WORD,        /* an argument value of the event */
+	KINETO_CORRELATION, /* event.number, greater than 0 */
+	KINETO_BYTES,       /* event.bytes, greater than 0 */
+	KINETO_MINUS_BYTES, /* event.bytes, negated */
 	KINETO_BEGIN,
 	KINETO_DURATION,
 	KINETO_UNUSED,
-	KINETO_ARROW, /* the id of an arrow that nobody needs; of Cuspy's a great one is needed */
+	KINETO_ARROW, /* the id of a derived arrow; ids from CUSPY_DEPENDENCIES on are not derived
+		       */
 };
 
 struct kineto_fast {
 	struct json_templates templates;
-	struct json_placeholder numbers[JSON_PLACEHOLDERS_MOST + 1]; /* of the element at hand */
+	struct json_placeholder numbers[JSON_PLACEHOLDERS_MOST + 1]; /* of the current element */
 	unsigned number_count; /* 0 when a new element is scanned */
-	bool is_off;           /* every element is scanned */
+	bool is_off;           /* templates are disabled */
 };
 
 void kineto_fast_init(struct kineto_fast *f);
-/* Takes the next element.  False: no template matches, and the scanner stands where it stood. */
+/* Converts the next element if a template matches it.  Returns false without moving the scanner if
+ * none does. */
 bool kineto_fast_take(struct kineto_import *k, struct json_scan *s, enum status *status,
 		      struct error *err);
-/* A number of the element at hand, which another one may have otherwise.  Accepts NULL. */
+/* Records that the number may differ in elements of the same template.  `f` may be NULL. */
 void kineto_fast_number(struct kineto_fast *f, const struct json *number, enum kineto_use use);
-/* The element became this event, which was put; NULL: an arrow that nobody needs. */
+/* Adds a template for the current element, which became the event `e`; NULL: a derived arrow. */
 void kineto_fast_learn(struct kineto_import *k, const struct event *e);

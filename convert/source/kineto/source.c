@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's Chrome JSON, as Kineto has written it since 2021: {"traceEvents": [...], ...} or the
- * array alone.  It is in no order and its base time may stand last, so it is read once to its end,
- * through a spool.
+ * Reads PyTorch's Chrome JSON, as Kineto has written it since 2021: {"traceEvents": [...], ...} or
+ * only the array.  Its events have no order and its base time may come last, so it is read once to
+ * its end, through a spool.
  */
 #include "convert/input/input.h"
 #include "convert/source/kineto/import.h"
@@ -46,7 +46,7 @@ void kineto_steps_resolve(struct kineto_steps *s)
 			continue;
 		one.end_ns = next.begin_ns;
 		s->items[kept++] = one;
-		/* how far the last one goes on is not known */
+		/* the end of the last step is unknown */
 		if (i + 2 == count)
 			s->items[kept++] = next;
 	}
@@ -100,7 +100,7 @@ static enum status import(struct spool_source *s, struct kineto_import *k, struc
 	return import_provenance(&k->to, "Kineto JSON", &s->fault, err);
 }
 
-/* Into one piece of memory, which is freed with the source. */
+/* Copies the steps into one allocation, which is freed with the source. */
 static enum status steps_own(struct spool_source *s, const struct kineto_steps *steps,
 			     struct error *err)
 {

@@ -7,22 +7,22 @@
 #include <stdlib.h>
 
 enum { TEXT_NAME_MOST = 512 };
-enum { ROWS_MOST = 1 << 18 }; /* names beyond are counted, not kept; tracks beyond are refused */
+enum { ROWS_MOST = 1 << 18 }; /* more names are counted as lost, more tracks are an error */
 
-/* Outside of what pids and tids are, so that texts and numbers never collide. */
+/* Texts get numbers outside the range of pids and tids, so that the two never collide. */
 #define TEXT_NUMBERS   ((int64_t)1 << 40)
-#define PROCESS_ITSELF INT64_MIN   /* in place of a tid */
-#define FOREIGN_TEXT   0x80000000u /* in a context */
+#define PROCESS_ITSELF INT64_MIN   /* instead of a tid */
+#define FOREIGN_TEXT   0x80000000u /* bit of a context */
 
 struct kineto_track {
 	struct track track;
 	int64_t pid, tid; /* as in the file */
-	uint32_t id;      /* in the trace */
+	uint32_t id;      /* id in the trace */
 };
 struct given_name {
 	int64_t pid, tid;
 	uint32_t name;
-	uint32_t process; /* of a process that was made here */
+	uint32_t process; /* process created for the pid, or 0 */
 };
 
 void kineto_tracks_release(struct kineto_tracks *k)
@@ -43,7 +43,7 @@ enum status kineto_id_of(struct kineto_args *a, const struct json *value, struct
 
 	*out = (struct kineto_id){ .is_given = value->type != JSON_END };
 	if (value->type != JSON_NUMBER && value->type != JSON_STRING)
-		return ST_OK; /* null and the like: as if it was pid 0 */
+		return ST_OK; /* null and other types are treated as pid 0 */
 	if (value->type == JSON_STRING && len > sizeof(stream) - 1 &&
 	    memcmp(text, stream, sizeof(stream) - 1) == 0) {
 		text += sizeof(stream) - 1;
@@ -101,7 +101,7 @@ static struct given_name *find_name(const struct kineto_tracks *k, int64_t pid, 
 	return NULL;
 }
 
-/* The same, but it is added unless it is there; NULL: there are too many. */
+/* Finds or adds the row of a name.  *out is NULL if there are too many. */
 static enum status name_row(struct kineto_tracks *k, int64_t pid, int64_t tid,
 			    struct given_name **out, struct error *err)
 {
@@ -134,14 +134,14 @@ static enum status too_many(struct error *err)
 		    ROWS_MOST);
 }
 
-/* The process of a pid, where each has one of its own. */
+/* Finds or adds the process of a pid, in files in which each pid is a process. */
 static enum status find_process(struct kineto_tracks *k, const struct kineto_id *pid,
 				uint32_t *process, struct error *err)
 {
 	struct process p = { .host = k->host, .pid = (uint32_t)pid->number, .rank = NO_RANK };
 	struct given_name *n;
 
-	if (pid->number < 0 || pid->number > INT32_MAX) /* no process can have it */
+	if (pid->number < 0 || pid->number > INT32_MAX) /* not a valid pid */
 		p.pid = (uint32_t)hash_word(0, (uint64_t)pid->number) | 0x80000000u;
 	TRY(name_row(k, pid->number, PROCESS_ITSELF, &n, err));
 	if (!n)
@@ -166,8 +166,7 @@ enum status kineto_track_find(struct kineto_tracks *k, struct track *t, const st
 	t->process = k->process;
 	if (!k->process) {
 		TRY(find_process(k, pid, &t->process, err));
-	} else if (t->type ==
-		   TRACK_THREAD) { /* keeps threads of other pids apart from the process's */
+	} else if (t->type == TRACK_THREAD) { /* keep threads of other pids apart */
 		t->context = NO_ID;
 		if (pid->is_given && pid->is_text)
 			t->context = FOREIGN_TEXT | pid->text;
@@ -206,7 +205,8 @@ enum status kineto_track_find(struct kineto_tracks *k, struct track *t, const st
 	return ST_OK;
 }
 
-/* A thread whose number is a text is named by it, and by its process's where that is one too. */
+/* Returns the name of a thread whose tid is a text: that text, after the process's if its pid is a
+ * text too. */
 static uint32_t name_of_texts(const struct kineto_tracks *k, const struct kineto_track *t)
 {
 	char name[TEXT_NAME_MOST];

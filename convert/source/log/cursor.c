@@ -5,8 +5,8 @@
 #include <zlib.h>
 
 enum {
-	MOVES = 16,      /* of a row to its place, on average, before sorting is cheaper */
-	LEAST_ROWS = 32, /* of a chunk, where memory is short */
+	MOVES = 16,      /* average moves of a row, beyond which sorting is cheaper */
+	LEAST_ROWS = 32, /* rows of a chunk if memory is short */
 };
 _Static_assert(LOG_BLOCK_ROWS <= UINT16_MAX, "a row's number fits 16 bits");
 
@@ -14,9 +14,9 @@ struct log_cursor {
 	struct log_cursor_head head;
 	struct log_decoder *decoder;
 	uint8_t *payload;
-	uint16_t *order; /* of the `total` rows of a block */
+	uint16_t *order; /* order of the block's `total` rows */
 	uint32_t total;
-	struct log_window *window;                  /* NULL: all rows are at hand */
+	struct log_window *window;                  /* NULL: all rows are in memory */
 	size_t decoder_cap, payload_cap, order_cap; /* bytes */
 };
 
@@ -39,8 +39,8 @@ void log_cursor_free(struct log_cursor *c)
 	free(c);
 }
 
-/* Memory of at least `bytes` in place of `old`, whose content is lost where it has to grow; NULL
- * when there is none. */
+/* Returns memory of at least `bytes` that replaces `old`, whose content is lost if it has to grow.
+ * Returns NULL if there is no memory. */
 static void *reserve(void *old, size_t *cap, size_t bytes)
 {
 	if (bytes <= *cap)
@@ -95,7 +95,7 @@ enum status log_cursor_load(struct log_cursor *c, const struct input *in,
 
 /* ---- rows in order ---------------------------------------------------------------------- */
 
-/* The order of event.h, then of the column `order`, then of the rows in the block. */
+/* Compares by the order of event.h, then the column `order`, then the position in the block. */
 static bool row_before(const struct log_rows *r, uint32_t a, uint32_t b)
 {
 	uint32_t order_a, order_b;
@@ -109,8 +109,8 @@ static bool row_before(const struct log_rows *r, uint32_t a, uint32_t b)
 	return order_a != order_b ? order_a < order_b : a < b;
 }
 
-/* Moves each row to its place, as most are near it.  False, with the rows in any order, when that
- * takes too many moves. */
+/* Sorts by insertion, because most rows are near their position.  Returns false, with the rows in
+ * any order, if this takes too many moves. */
 static bool insert_rows(const struct log_rows *r, uint16_t *order, uint32_t count)
 {
 	uint64_t left = (uint64_t)count * MOVES;
@@ -132,7 +132,8 @@ static int compare_rows(const void *a, const void *b, void *rows)
 	return x == y ? 0 : row_before(rows, x, y) ? -1 : 1;
 }
 
-/* Decodes chunks until the next row in order is at hand, and with it those that follow. */
+/* Decodes chunks until the next row in order is in memory, together with all rows that can follow
+ * it. */
 static bool refill_window(struct log_cursor *c)
 {
 	struct log_cursor_head *h = &c->head;
@@ -148,8 +149,7 @@ static bool refill_window(struct log_cursor *c)
 		h->count++;
 	if (h->at < h->count)
 		return true;
-	log_decode_rows(
-		c->decoder); /* there is no row, but what was lost after the last is counted */
+	log_decode_rows(c->decoder); /* counts what was lost after the last row */
 	h->at = h->count = c->total = 0;
 	h->rows = NULL;
 	return false;
@@ -184,7 +184,7 @@ static enum status begin_decode(struct log_cursor *c, const struct log_block *bl
 }
 
 /* Decodes a block again from its beginning, now that the order is known, so that only a window of
- * its rows is in memory; not where that saves little. */
+ * its rows is in memory.  Does nothing if that saves little. */
 static enum status open_window(struct log_cursor *c, const struct log_block *block,
 			       const struct log_translation *tables, struct error *err)
 {
@@ -242,7 +242,7 @@ enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 		TRY(open_window(c, block, tables, err));
 	if (c->window)
 		return ST_OK;
-	free(c->payload); /* it is decoded, and many logs may be open */
+	free(c->payload); /* The payload is decoded, and many logs may be open. */
 	c->payload = NULL;
 	c->payload_cap = 0;
 	return ST_OK;

@@ -10,17 +10,17 @@
 #include <string.h>
 
 enum {
-	WALK_BYTES = 4096,      /* read at once while walking: a header and small tables */
-	SCAN_BYTES = 32 * 1024, /* read at once in search of the next block after damage */
+	WALK_BYTES = 4096,      /* bytes per read while walking: a header and small tables */
+	SCAN_BYTES = 32 * 1024, /* bytes per read while searching a block after damage */
 };
 
 struct walk {
 	struct log_index *index;
-	struct log_cursor *cursor; /* for the payloads of tables */
-	uint64_t at, size;         /* in the file */
-	uint64_t rows;             /* of all blocks of events */
-	uint64_t damaged;          /* blocks and gaps */
-	uint8_t *bytes;            /* SCAN_BYTES of the file */
+	struct log_cursor *cursor; /* loads the payloads of tables */
+	uint64_t at, size;         /* offset in the file, and its size */
+	uint64_t rows;             /* rows of all event blocks */
+	uint64_t damaged;          /* damaged blocks and gaps */
+	uint8_t *bytes;            /* buffer of SCAN_BYTES */
 };
 
 static void lose(struct walk *w, uint64_t count)
@@ -36,7 +36,7 @@ static enum status take_block(struct walk *w, const struct log_block *block, str
 	enum status st;
 
 	if (block->kind >= LOG_BLOCK_KIND_END || !block->kind) {
-		trace_lose(index->trace, 0, (enum loss)0, 1); /* a newer writer's */
+		trace_lose(index->trace, 0, (enum loss)0, 1); /* written by a newer version */
 		return ST_OK;
 	}
 	if (block->kind != LOG_EVENTS) {
@@ -60,7 +60,7 @@ static enum status take_block(struct walk *w, const struct log_block *block, str
 	return ST_OK;
 }
 
-/* "1,234" */
+/* Formats a number with separators, such as "1,234". */
 static const char *grouped(uint64_t number, char out[32])
 {
 	char digits[24];
@@ -76,7 +76,7 @@ static const char *grouped(uint64_t number, char out[32])
 	return out;
 }
 
-/* What is left after the last whole block, if anything, is the fault that reading ends with. */
+/* Records bytes after the last whole block, if any, as the error with which reading ends. */
 static void end_walk(struct walk *w, uint64_t at, const struct log_block *truncated)
 {
 	struct error *fault = &w->index->fault;
@@ -97,7 +97,7 @@ static void end_walk(struct walk *w, uint64_t at, const struct log_block *trunca
 		fail(fault, ST_FORMAT, at, "the last %s bytes contain no block", have);
 }
 
-/* Finds the next block header at or after w->at; ST_END when there is none. */
+/* Finds the next block header at or after w->at.  Returns ST_END if there is none. */
 static enum status find_block(struct walk *w, struct log_block *block, struct error *err)
 {
 	size_t want = WALK_BYTES, got, skipped;
@@ -131,7 +131,7 @@ static enum status walk_blocks(struct walk *w, struct error *err)
 		}
 		TRY(st);
 		if (block.offset != from) {
-			lose(w, 1); /* nobody knows how many records; at least one */
+			lose(w, 1); /* the number of records is unknown, but at least one */
 			if (fault->status == ST_OK)
 				fail(fault, ST_FORMAT, from,
 				     "%s bytes contain no valid block and were skipped",
@@ -154,8 +154,8 @@ static enum status ring_read(const void *arg, uint64_t at, void *bytes, size_t l
 	return input_read_at(arg, at, bytes, len, got, err);
 }
 
-/* Takes the SAVED row that a log saved from the ring would have.  Nobody has saved it, so its
- * process is dead, or was not asked. */
+/* Adds the SAVED row that a log saved from the ring would contain.  The reason is "not saved": the
+ * process died, or nobody requested a save. */
 static enum status take_saved(struct walk *w, const struct log_ring *r, uint64_t from_ns,
 			      struct error *err)
 {
@@ -201,7 +201,7 @@ static enum status walk_ring(struct walk *w, struct log_ring *r, struct error *e
 	}
 	if (st != ST_END)
 		return st;
-	w->damaged++; /* a ring is never whole, because it is never closed */
+	w->damaged++; /* a ring is never complete, because it is never closed */
 	return take_saved(w, r, from_ns, err);
 }
 

@@ -10,38 +10,38 @@
 #include <stdio.h>
 
 enum {
-	KEY_MAX = 256, /* "outer.inner[3]" */
+	KEY_MAX = 256, /* such as "outer.inner[3]" */
 	CONSTS_MAX = 48,
 	NESTED_MAX = 6,
-	SPREAD_MAX = 16,   /* elements of an array that become fields */
-	FIELDS_MAX = 1024, /* of an event, because schemas can be nested in a ring */
+	SPREAD_MAX = 16,   /* most elements of an array that become fields */
+	FIELDS_MAX = 1024, /* most fields per event, because schemas can nest in a cycle */
 	SCHEMAS_MAX = 64,
-	NUMBERS_MAX = 64, /* entries whose number can be a length */
-	RAW_MAX = 64,     /* bytes without a schema */
+	NUMBERS_MAX = 64, /* entries whose value can be an array length */
+	RAW_MAX = 64,     /* most bytes shown of a value without a schema */
 	TEXT_CAP = 4096,
 };
 
 struct decoder {
 	struct trace *trace;
 	struct event *event;
-	const char *domain; /* NVTX's, "" by default */
+	const char *domain; /* NVTX domain; "" is the default one */
 	struct attr consts[CONSTS_MAX], args[LOG_PAYLOAD_ARGS];
 	uint64_t *values;
 	unsigned const_count, arg_count;
-	struct bytes schemas; /* all that the event needs */
+	struct bytes schemas; /* all schemas that the event needs */
 	const uint8_t *payload;
-	struct bytes extra; /* texts that the payload refers to */
+	struct bytes extra; /* texts to which the payload refers */
 	char key[KEY_MAX];
 	size_t key_len;
-	unsigned depth, budget; /* budget: fields that may still be decoded */
+	unsigned depth, budget; /* `budget`: fields that may still be decoded */
 	bool is_message;
 	uint64_t lost;
 	struct buf text;
 };
 
-/* ---- fields to arguments ---- */
+/* ---- fields to arguments --------------------------------------------------------------- */
 
-/* Our keys for fields of NCCL's and XLA's schemas, and of those of collector/probe/nccl. */
+/* Our keys for fields in schemas of NCCL, XLA and collector/probe/nccl. */
 static const struct key_row {
 	const char *domain, *theirs, *key;
 } key_rows[] = {
@@ -64,7 +64,7 @@ static const struct key_row {
 	{ "NCCL profiler", "rank", "group_rank" },
 	{ "NCCL profiler", "from", "src_rank" },
 	{ "NCCL profiler", "to", "dst_rank" },
-	{ "TSL", "Name", "hlo_module" }, /* of the schema XlaModule */
+	{ "TSL", "Name", "hlo_module" }, /* in the schema XlaModule */
 	{ "TSL", "Unique ID", "program_id" },
 	{ "TSL", "Common source locations", "source_locations" },
 };
@@ -92,7 +92,7 @@ static bool has_key(const struct decoder *d, uint32_t key)
 	return has;
 }
 
-/* Finds the key of a field of NCCL's or XLA's; NULL where it keeps its own. */
+/* Returns our key for a field of NCCL or XLA, or NULL if the field keeps its name. */
 static const char *registered_key(const struct decoder *d)
 {
 	const char *name = trace_text(d->trace, d->event->name, &(size_t){ 0 }), *key = NULL;
@@ -100,14 +100,14 @@ static const char *registered_key(const struct decoder *d)
 	for (size_t i = 0; i < sizeof(key_rows) / sizeof(key_rows[0]); i++)
 		if (!strcmp(key_rows[i].domain, d->domain) && !strcmp(key_rows[i].theirs, d->key))
 			key = key_rows[i].key;
-	if (key && !strcmp(key, "peer")) /* where a message goes to, or comes from */
+	if (key && !strcmp(key, "peer")) /* destination of a send, origin of a receive */
 		key = !strcmp(name, "ncclSend")   ? "dst_rank"
 		      : !strcmp(name, "ncclRecv") ? "src_rank"
 						  : key;
 	return key;
 }
 
-/* Puts the field d->key.  `is_arg`: a number that may be another one each time. */
+/* Adds the field d->key as an attribute.  `is_arg`: a number that may differ in each event. */
 static void put_field(struct decoder *d, uint8_t type, uint64_t bits, bool is_arg)
 {
 	const char *renamed = registered_key(d);
@@ -115,7 +115,7 @@ static void put_field(struct decoder *d, uint8_t type, uint64_t bits, bool is_ar
 	struct attr a = { .type = type, .bits = bits };
 	char key[KEY_MAX + 32];
 
-	/* A key of the program must not collide with a field or a member of ours. */
+	/* A key of the program must not collide with a field or member of ours. */
 	bool clashes = d->key[0] == '.' || kind_field(d->event->kind, d->key, d->key_len);
 	int len = renamed ? snprintf(key, sizeof(key), "%s", renamed)
 			  : snprintf(key, sizeof(key), "%s%.*s", clashes ? "payload." : "",
@@ -152,13 +152,14 @@ static void put_text(struct decoder *d, uint8_t type, const void *text, size_t l
 		put_field(d, type, name, false);
 }
 
-/* ---- values ---- */
+/* ---- values ---------------------------------------------------------------------------- */
 
 struct schema {
 	struct nvtx_type type;
-	struct bytes entries; /* of a schema or an enum */
+	struct bytes entries; /* entries of a schema or enum */
 };
-struct entry { /* of an enum: type is the value, flags whether it is a flag */
+struct entry { /* entry of a schema; for an enum, `type` is the value and `flags` whether it is a
+		  flag */
 	uint64_t type, flags, length, offset, name_len;
 	const char *name;
 };
@@ -204,7 +205,7 @@ static uint64_t word_at(const uint8_t *p, size_t size)
 	return v;
 }
 
-/* IEEE's half, whose five bits of exponent have another bias. */
+/* Converts IEEE half precision, whose five-bit exponent has another bias. */
 static float half_float(uint32_t half)
 {
 	bool is_finite = (half & 0x7c00) != 0x7c00;
@@ -216,7 +217,7 @@ static float half_float(uint32_t half)
 	return is_finite ? f * 0x1p112f : f;
 }
 
-/* The bits of a number as an attribute stores them, and its type. */
+/* Returns the bits of a number as an attribute stores them, and sets *attr to its type. */
 static uint64_t number_at(const struct nvtx_type *type, const uint8_t *p, uint8_t *attr)
 {
 	uint64_t word = word_at(p, type->size);
@@ -243,7 +244,7 @@ static uint64_t number_at(const struct nvtx_type *type, const uint8_t *p, uint8_
 	return word;
 }
 
-/* Puts characters up to the first zero, as UTF-8. */
+/* Adds characters up to the first zero as UTF-8 text. */
 static void put_letters(struct decoder *d, const uint8_t *p, size_t count, size_t size)
 {
 	char text[TEXT_CAP];
@@ -276,7 +277,7 @@ static void put_raw(struct decoder *d, const uint8_t *p, size_t size)
 	put_text(d, ATTR_TEXT, buf_text(&d->text), d->text.len);
 }
 
-/* Puts the text that the field at `p` refers to, where it was copied. */
+/* Adds the text to which the field at `p` refers; the recorder copied it into d->extra. */
 static void put_reference(struct decoder *d, const uint8_t *p)
 {
 	struct bytes in = d->extra;
@@ -292,7 +293,7 @@ static void put_reference(struct decoder *d, const uint8_t *p)
 		put_text(d, ATTR_TEXT, text, len);
 }
 
-/* Puts numbers as one text of JSON. */
+/* Adds numbers as one JSON text. */
 static void put_list(struct decoder *d, const struct nvtx_type *type, const uint8_t *p,
 		     size_t count)
 {
@@ -313,7 +314,7 @@ static void put_list(struct decoder *d, const struct nvtx_type *type, const uint
 
 static size_t put_schema(struct decoder *d, const struct schema *s, const uint8_t *p, size_t size);
 
-/* Puts one value at p[0..size), which its type fits. */
+/* Adds the value at p[0..size), which is at least as large as its type. */
 static void put_value(struct decoder *d, const struct schema *s, const uint8_t *p, size_t size)
 {
 	uint8_t attr;
@@ -329,7 +330,7 @@ static void put_value(struct decoder *d, const struct schema *s, const uint8_t *
 		put_reference(d, p);
 		break;
 	case NVTX_FORM_ENUM:;
-		/* "Sum", "READ|WRITE", or the number. */
+		/* The text is "Sum", "READ|WRITE", or the number if no entry matches. */
 		uint64_t value = word_at(p, s->type.size);
 		unsigned unused = s->type.size < 8 ? 64 - 8 * s->type.size : 0;
 		uint64_t left = value;
@@ -367,7 +368,7 @@ static void put_value(struct decoder *d, const struct schema *s, const uint8_t *
 	}
 }
 
-/* ---- schemas ---- */
+/* ---- schemas --------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void add_key(struct decoder *d, const char *format,
 							  ...)
@@ -388,8 +389,8 @@ static void set_key_len(struct decoder *d, size_t len)
 }
 
 /*
- * Decodes entry `index` of a schema at p[0..size), and returns the bytes that it takes.  `numbers`
- * are the values of the entries so far, which may be lengths of arrays.
+ * Decodes entry `index` of a schema at p[0..size), and returns its size in bytes.  `numbers` are
+ * the values of the previous entries, which may be lengths of arrays.
  */
 static size_t put_entry(struct decoder *d, const struct entry *e, size_t index, uint64_t *numbers,
 			const uint8_t *p, size_t size)
@@ -435,7 +436,7 @@ static size_t put_entry(struct decoder *d, const struct entry *e, size_t index, 
 	return (count + end) * step;
 }
 
-/* Returns the bytes that it took. */
+/* Decodes a value with a schema, and returns its size in bytes. */
 static size_t put_schema(struct decoder *d, const struct schema *s, const uint8_t *p, size_t size)
 {
 	uint64_t numbers[NUMBERS_MAX] = { 0 }, align;
@@ -468,9 +469,9 @@ static size_t put_schema(struct decoder *d, const struct schema *s, const uint8_
 	return at;
 }
 
-/* ---- events ---- */
+/* ---- events ---------------------------------------------------------------------------- */
 
-/* Keeps the other arguments of the event, and gathers the bytes of its payloads. */
+/* Keeps the other arguments of the event, and collects the bytes of its payloads. */
 static void gather(struct decoder *d, const struct arg_schema *schema, uint32_t key,
 		   struct buf *bytes)
 {
@@ -567,7 +568,7 @@ enum status log_payload_scan(const struct log_index *index, bool *has_any, struc
 			continue;
 		st = log_cursor_open(c, index->in, block, i, index->tables, LOG_KEEP_CHUNK, err);
 		if (st != ST_OK)
-			continue; /* reading meets the fault again */
+			continue; /* reading the block later reports the error */
 		for (struct log_cursor_head *h = log_cursor_head(c); log_cursor_has(c); h->at++) {
 			log_rows_event(h->rows, log_cursor_row(h, h->at), &e, args);
 			lost += log_payload_decode(index->trace, &e, args);

@@ -7,7 +7,7 @@
 
 struct job {
 	const struct log_index *index;
-	size_t block; /* of index->blocks */
+	size_t block; /* index into index->blocks */
 	enum log_keep keep;
 	struct log_cursor *cursor;
 	enum status status;
@@ -19,8 +19,8 @@ struct log_readahead {
 	struct ahead *ahead;
 	unsigned threads;
 	enum log_keep keep;
-	size_t begun;              /* blocks that a job was made for */
-	struct log_cursor *spares; /* cursors to be used again */
+	size_t begun;              /* number of blocks for which a job was created */
+	struct log_cursor *spares; /* list of cursors to reuse */
 	size_t depth;
 	struct job jobs[];
 };
@@ -64,7 +64,7 @@ void log_readahead_close(struct log_readahead *a)
 
 	if (!a)
 		return;
-	ahead_close(a->ahead); /* from here on no thread works on a job */
+	ahead_close(a->ahead); /* no thread works on a job after this */
 	for (size_t i = 0; i < a->depth; i++)
 		log_cursor_free(a->jobs[i].cursor);
 	while ((c = a->spares)) {
@@ -107,7 +107,7 @@ enum status log_readahead_next(struct log_readahead *a, struct log_cursor **out,
 
 void log_readahead_reuse(struct log_readahead *a, struct log_cursor *c)
 {
-	if (a->begun == a->index->count) { /* many logs may be open: spare memory is given back */
+	if (a->begun == a->index->count) { /* many logs may be open, so spare memory is freed */
 		log_cursor_free(c);
 		return;
 	}

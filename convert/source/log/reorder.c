@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CORE = 4, RARE = 3 }; /* columns of log_rows that are members of their own */
+enum { CORE = 4, RARE = 3 }; /* columns that have their own members in log_rows */
 
 struct log_window {
 	struct log_rows rows;
 	uint32_t mask, end;
-	struct log_words args[]; /* followed by the words of all columns */
+	struct log_words args[]; /* followed by the values of all columns */
 };
 
 uint32_t log_window_need(const uint16_t *order, uint32_t count)
@@ -32,7 +32,7 @@ uint32_t log_window_need(const uint16_t *order, uint32_t count)
 	return need;
 }
 
-/* Column `i`: first the core columns, then the rare ones, then the argument values. */
+/* Returns column `i`: first the core columns, then the rare ones, then the argument values. */
 static struct log_words column_of(const struct log_rows *r, unsigned i)
 {
 	const uint64_t *const core[CORE] = { r->begins, r->lengths, r->descs, r->correlations };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log (LOG.md): block headers are read once with the tables, then blocks of events are opened
+ * Reads the log (LOG.md): block headers are read once with the tables, then event blocks are opened
  * in the order of their first begin and merged.  The ring of a flight recorder is read as the log
- * that would be saved from it.  Memory is the tables, 64 bytes for each block of events, a cursor
- * for each open block (about one for each layout), and a batch.
+ * that would be saved from it.  Memory is the tables, 64 bytes for each event block, a cursor for
+ * each open block (about one for each layout), and a batch.
  */
 #include "convert/stage/filter/filter.h"
 #include "convert/name/name.h"
@@ -20,43 +20,43 @@
 enum {
 	BATCH_LEAST = 64, /* events */
 	BATCH_MOST = 512,
-	BATCH_ARGS = 8,              /* argument values of an event, on average */
-	OPEN_MAX = 1024,             /* blocks that may overlap in time */
-	READAHEAD_LEAST = 64 * 1024, /* resident bytes of a source that reads blocks ahead */
-	WHOLE_LEAST = 32 * 1024,     /* of one that keeps all rows of an unsorted block */
+	BATCH_ARGS = 8,              /* argument values per event, on average */
+	OPEN_MAX = 1024,             /* most blocks that may overlap in time */
+	READAHEAD_LEAST = 64 * 1024, /* resident bytes from which a source reads blocks ahead */
+	WHOLE_LEAST = 32 * 1024,     /* resident bytes from which unsorted blocks stay whole */
 };
 
-/* An open block, with the begin of its next event. */
+/* An open block and the begin of its next event. */
 struct open_block {
 	uint64_t begin_ns;
-	struct log_cursor *cursor; /* NULL: the place is free */
+	struct log_cursor *cursor; /* NULL: the entry is free */
 };
 struct log_source {
 	struct source source;
 	struct log_index index;  /* its blocks are in the order of their first begin */
-	size_t next;             /* the first block that was not opened yet */
-	uint64_t next_ns;        /* its first begin */
-	struct open_block *open; /* at fixed places, which the heap orders by their next event */
+	size_t next;             /* index of the first block that is not open yet */
+	uint64_t next_ns;        /* first begin of that block */
+	struct open_block *open; /* fixed entries, which the heap orders by their next event */
 	size_t open_cap;
 	struct heap heap;
-	struct input *in;                /* for its progress; read through the index */
+	struct input *in;                /* for reporting progress; read through the index */
 	struct log_readahead *readahead; /* opens blocks; NULL until the first is due */
 	unsigned threads;
 	bool is_sparing;           /* one of many inputs, so memory is short */
-	uint64_t begin_ns, end_ns; /* of the last event given */
-	bool stopped;              /* by a fault, before the end of the file */
-	bool has_payloads;         /* events may have payloads of NVTX to decode */
-	uint32_t *plain;           /* C++ texts by mangled names, until the source is open */
+	uint64_t begin_ns, end_ns; /* times of the last event returned */
+	bool stopped;              /* an error ended reading before the end of the file */
+	bool has_payloads;         /* events may have NVTX payloads */
+	uint32_t *plain;           /* demangled names by name id, while the source opens */
 	size_t plain_cap;
-	size_t given, given_words; /* of the batch */
+	size_t given, given_words; /* events and argument words in the batch */
 	size_t batch_events, batch_words;
-	uint64_t *args; /* NULL until an event has argument values */
+	uint64_t *args; /* argument words; NULL until an event has some */
 	struct event events[];
 };
 
 /*
- * The order of two blocks' next events: begin ascending, end descending, then the column `order`,
- * then the order of the blocks.  Most differ by their begin, which alone is inlined.
+ * Orders two blocks' next events: begin ascending, end descending, then the column `order`, then
+ * the order of the blocks.  Most differ in their begin, so only that comparison is inlined.
  */
 static __attribute__((noinline)) bool tie_before(const struct open_block *a,
 						 const struct open_block *b)
@@ -83,7 +83,7 @@ static inline bool open_before(const void *self, uint32_t a, uint32_t b)
 
 static int log_bid(const uint8_t *head, size_t len)
 {
-	/* A log of another version, or a damaged one, is refused by open() with the reason. */
+	/* open() refuses a log of another version or a damaged one and reports the reason. */
 	return len >= 8 && (memcmp(head, LOG_MAGIC, 8) == 0 || memcmp(head, LOG_RING_MAGIC, 8) == 0)
 		       ? 100
 		       : 0;
@@ -104,8 +104,8 @@ static void log_close(struct source *source)
 	free(s);
 }
 
-/* Outside of the times asked for, only GPU work may be left out: calls and ranges give other
- * events their step. */
+/* Returns whether a block may be skipped.  Outside the requested times only GPU work may, because
+ * calls and ranges determine the steps of other events. */
 static bool is_unwanted(const struct log_source *s, const struct log_block *block,
 			const struct filter *wanted)
 {
@@ -120,9 +120,9 @@ static bool is_unwanted(const struct log_source *s, const struct log_block *bloc
 }
 
 enum { NAME_BYTES = 4096, CONSTS = 96 };
-#define NAME_NEW UINT32_MAX /* nobody has looked for its C++ text yet */
+#define NAME_NEW UINT32_MAX /* not demangled yet */
 
-/* The C++ text of a name, which is looked for once; 0: it has none. */
+/* Returns the demangled form of a name, computed once, or 0 if it is not mangled. */
 static uint32_t plain_name(struct log_source *s, struct trace *t, uint32_t name)
 {
 	size_t had = s->plain_cap;
@@ -144,10 +144,10 @@ static uint32_t plain_name(struct log_source *s, struct trace *t, uint32_t name)
 }
 
 /*
- * CUPTI gives mangled names, and logs keep them as they came.  Readers want what other tools
- * write, so the C++ text becomes the name here, and the mangled one an argument.  What another tool
- * wrote keeps its names, as Kineto leaves long ones mangled.  A descriptor for which there is no
- * memory stays as it was.
+ * Renames a kernel.  CUPTI returns mangled names, and logs keep them.  Users expect what other
+ * tools write, so the demangled text becomes the name, and the mangled one an argument.  Names from
+ * other tools do not change, as Kineto leaves long ones mangled.  A descriptor does not change if
+ * memory is short.
  */
 static void name_kernel(void *source, struct trace *t, struct event_desc *desc)
 {
@@ -227,7 +227,7 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 
 /* ---- the merge of blocks ---- */
 
-/* Damage that shows only when a block is read. */
+/* Counts rows as lost whose damage appears only when their block is read. */
 static void lose_rows(struct log_source *s, uint64_t rows)
 {
 	if (!rows)
@@ -288,7 +288,7 @@ static struct open_block *first_open(const struct log_source *s)
 	return &s->open[s->heap.items[0]];
 }
 
-/* Opens all blocks that may hold the next event. */
+/* Opens all blocks that may contain the next event. */
 static enum status open_due(struct log_source *s, struct error *err)
 {
 	enum status st = ST_OK;
@@ -302,8 +302,8 @@ static enum status open_due(struct log_source *s, struct error *err)
 	return st;
 }
 
-/* A block need not keep what its header promised.  An event that would break the order begins with
- * the event before it, and is counted. */
+/* Restores the order: a block may contradict its header.  An event that would break the order
+ * begins with the previous event, and is counted. */
 static void keep_order(struct log_source *s, struct event *e)
 {
 	trace_lose(s->index.trace, 0, LOSS_ORDER, 1);
@@ -314,7 +314,7 @@ static void keep_order(struct log_source *s, struct event *e)
 		e->begin_ns++;
 }
 
-/* The most argument values that a row may get. */
+/* Returns the most argument values that a row may have after decoding. */
 static inline size_t arg_space(const struct log_source *s, const struct log_cursor_head *h)
 {
 	bool grows = s->has_payloads && h->arg_count && h->arg_count < LOG_PAYLOAD_ARGS;
@@ -331,7 +331,7 @@ static inline void give_row(struct log_source *s, const struct log_cursor_head *
 	if (__builtin_expect(s->has_payloads, 0))
 		log_payload_decode(s->index.trace, e, words);
 	s->given_words += arg_space(s, h);
-	e->step = 0; /* it held the order column */
+	e->step = 0; /* it contained the `order` column */
 	if (__builtin_expect(e->begin_ns < s->begin_ns || (e->begin_ns == s->begin_ns &&
 							   e->end_ns > s->end_ns && s->end_ns),
 			     0))
@@ -340,8 +340,8 @@ static inline void give_row(struct log_source *s, const struct log_cursor_head *
 	s->end_ns = e->end_ns;
 }
 
-/* Gives events until the batch is full (false), or until a block has ended or the next one is due
- * (true). */
+/* Adds events to the batch.  Returns false if the batch is full, true if a block has ended or the
+ * next one is due. */
 static bool give_rows(struct log_source *s)
 {
 	for (;;) {

@@ -31,7 +31,7 @@ const struct nsys_table nsys_tables[] = {
 static const struct {
 	const char *column;
 	uint8_t role, rank;
-	const char *field; /* of records.def; NULL: under its own name, if at all */
+	const char *field; /* key in records.def; NULL: the column's own name */
 } meanings[] = {
 	{ "start", NSYS_BEGIN, 0, NULL },
 	{ "timestamp", NSYS_BEGIN, 0, NULL },
@@ -60,11 +60,11 @@ static const struct {
 	{ "demangledName", NSYS_NAME, 1, NULL },
 	{ "textId", NSYS_NAME, 1, NULL },
 	{ "nameId", NSYS_NAME, 1, NULL },
-	{ "shortName", NSYS_NAME, 2, NULL }, /* a part of the demangled one */
+	{ "shortName", NSYS_NAME, 2, NULL }, /* a part of the demangled name */
 	{ "mangledName", NSYS_TEXT_ID, 0, "mangled" },
 	{ "jsonTextId", NSYS_TEXT_ID, 0, "jsonText" },
-	{ "callchainId", NSYS_SKIP, 0, NULL }, /* into tables that are not read */
-	{ "binaryData", NSYS_SKIP, 0, NULL },  /* its meaning is not in the file */
+	{ "callchainId", NSYS_SKIP, 0, NULL }, /* refers to tables that are not read */
+	{ "binaryData", NSYS_SKIP, 0, NULL },  /* the file does not define its meaning */
 	{ "deprecatedSrcId", NSYS_SKIP, 0, NULL },
 	{ "deprecatedSyncType", NSYS_SKIP, 0, NULL },
 	{ "gridId", NSYS_FIELD, 0, "grid_id" },

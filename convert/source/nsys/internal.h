@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - turns an Nsight Systems export, a SQLite file, into events in a spool.
+ * internal.h - converts an Nsight Systems export, a SQLite file, to events in a spool.
  *
  * A table is read in the order of its rows, with all its columns.  columns.c defines the meaning of
- * known columns; an unknown one becomes an argument under its own name.  So one code reads older
- * and newer exports, and a missing column is only a missing figure.
+ * known columns; an unknown one becomes an argument under its own name.  Therefore the same code
+ * reads older and newer exports, and a missing column only means that a figure is missing.
  */
 #pragma once
 
@@ -14,29 +14,29 @@
 
 enum { NSYS_NAME_BYTES = 128, NSYS_SQL_BYTES = NSYS_NAME_BYTES + 128 };
 
-struct nsys_import { /* used while the source opens */
+struct nsys_import { /* exists while the source opens */
 	struct import to;
 	struct database *db; /* borrowed */
-	uint32_t host;       /* a name, 0 unknown */
-	int64_t epoch_ns;    /* to be added to the file's times */
-	int64_t last_ns;     /* of the file's times: end of what has none */
-	struct map strings, processes, threads, domains; /* the file's ids to the trace's */
-	struct map contexts;                             /* (process, context) to its GPU */
+	uint32_t host;       /* name id; 0: unknown */
+	int64_t epoch_ns;    /* nanoseconds to add to the file's times */
+	int64_t last_ns;     /* end of events without one, on the file's clock */
+	struct map strings, processes, threads, domains; /* the file's ids to the trace's ids */
+	struct map contexts;                             /* (process, context) to its GPU plus 1 */
 	sqlite3_stmt *string;
-	struct buf unread; /* text: tables that are not read, with their rows */
+	struct buf unread; /* names and row counts of tables that are not read */
 	bool any_table;
-	struct error fault; /* first damage of the file; returned after the events */
+	struct error fault; /* first damage in the file; returned after the events */
 };
 
-/* rows.c: reads all tables.  Errors are of memory, ceilings and disks; damage is counted or
- * n->fault. */
+/* rows.c: reads all tables.  Returns only errors of memory, limits and disks; damage is counted or
+ * stored in n->fault. */
 enum status nsys_import_tables(struct nsys_import *n, struct error *err);
-/* The text in a column of the row at hand as a name, 0: it has none. */
+/* Interns the text in a column of the current row; *name is 0 if there is none. */
 enum status nsys_text(struct nsys_import *n, sqlite3_stmt *s, int column, uint32_t *name,
 		      struct error *err);
-/* The name of StringIds[id], 0: none. */
+/* Interns the text of StringIds[id]; *name is 0 if there is none. */
 enum status nsys_string(struct nsys_import *n, int64_t id, uint32_t *name, struct error *err);
-/* What the trace has for an id of the file, 0: nothing. */
+/* Returns the trace's id for an id of the file, or 0 if there is none. */
 static inline uint32_t nsys_find(const struct map *m, uint64_t key)
 {
 	const uint64_t *value = map_find(m, key);
@@ -45,30 +45,30 @@ static inline uint32_t nsys_find(const struct map *m, uint64_t key)
 }
 enum status nsys_keep(struct map *m, uint64_t key, uint32_t value, struct error *err);
 
-/* meta.c: what stands around the events.  Before the tables: clock, host, NVTX domains. */
+/* meta.c: reads what describes the events.  Before the event tables: clock, host, NVTX domains. */
 void nsys_meta_clock(struct nsys_import *n);
 enum status nsys_meta_host(struct nsys_import *n, struct error *err);
-/* After them: names of processes, threads and GPUs. */
+/* After the event tables: names of processes, threads and GPUs. */
 enum status nsys_meta_names(struct nsys_import *n, struct error *err);
-/* The rows of a table that is not read: they are counted, and named in n->unread. */
+/* Counts the rows of a table that is not read as lost, and adds the table to n->unread. */
 void nsys_meta_leave(struct nsys_import *n, const char *table);
-/* All tables that nothing here knows are left so; n->unread becomes an attribute of each process.
- */
+/* Does this for all tables that this reader does not know; n->unread becomes an attribute of each
+ * process. */
 enum status nsys_meta_unread(struct nsys_import *n, struct error *err);
 
-/* columns.c: which tables become events, and what their columns mean; a newer export is a row
- * more. */
+/* columns.c: the tables that become events, and the meaning of their columns.  To support a newer
+ * export, add rows there. */
 struct nsys_table {
 	const char *name;
 	uint8_t kind, subkind, type;
-	const char *cat; /* of a range that is none of ours, else NULL */
+	const char *cat; /* category of a range of another tool, or NULL */
 };
 extern const struct nsys_table nsys_tables[]; /* ends with a NULL name */
 
 enum nsys_role {
-	NSYS_OTHER, /* unknown here: kept under its own name */
+	NSYS_OTHER, /* unknown column: kept under its own name */
 	NSYS_SKIP,
-	NSYS_FIELD, /* an attribute; its place is that of records.def, else the constants */
+	NSYS_FIELD, /* an attribute, placed as records.def says, or else a constant */
 	NSYS_BEGIN,
 	NSYS_END,
 	NSYS_DEVICE,
@@ -85,18 +85,19 @@ enum nsys_role {
 	NSYS_API_CLASS,
 	NSYS_NVTX_TYPE,
 	NSYS_DOMAIN,
-	NSYS_OPERATION,   /* of memory: 0 taken, 1 given back */
-	NSYS_MEMORY_KIND, /* an attribute, counted as CUPTI does */
-	NSYS_TEXT_ID,     /* an attribute: a text by its id */
-	NSYS_NAME,        /* a text or the id of one; of several the lowest `rank` that is there */
+	NSYS_OPERATION,   /* of memory: 0 allocated, 1 freed */
+	NSYS_MEMORY_KIND, /* an attribute, converted to CUPTI's numbers */
+	NSYS_TEXT_ID,     /* an attribute: the id of a text */
+	NSYS_NAME, /* a text or its id; of several non-NULL columns the one with the lowest `rank`
+		      wins */
 };
 
-struct nsys_column { /* for events of one kind */
+struct nsys_column { /* meaning of a column for events of one kind */
 	uint8_t role;
-	uint8_t rank;     /* NSYS_NAME: the lowest that is there counts */
-	bool is_arg;      /* as an attribute */
+	uint8_t rank;     /* NSYS_NAME: the lowest non-NULL rank wins */
+	bool is_arg;      /* an argument value, not a constant */
 	struct attr attr; /* its key and unit */
 };
-/* What a column of this name is. */
+/* Sets *out to the meaning of the column `name` for events of `kind`. */
 enum status nsys_column(struct import *to, unsigned kind, const char *name, struct nsys_column *out,
 			struct error *err);

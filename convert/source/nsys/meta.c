@@ -6,8 +6,8 @@
 
 enum { TABLES_MAX = 4096, ATTRS_MAX = 64 };
 
-/* Times of the events are those of the session's clock: at ANALYSIS_DETAILS.startTime it was
- * utcEpochNs.  Older exports count from 0 there and have no such row. */
+/* Reads the offset of the session's clock, on which event times are: ANALYSIS_DETAILS.startTime on
+ * that clock is utcEpochNs.  Older exports count from 0 there and have no such row. */
 void nsys_meta_clock(struct nsys_import *n)
 {
 	int64_t utc_ns = 0, start_ns = 0;
@@ -21,7 +21,7 @@ void nsys_meta_clock(struct nsys_import *n)
 		n->epoch_ns = utc_ns - start_ns;
 }
 
-/* NVTX domains are named by rows of their own. */
+/* Reads the names of NVTX domains, which have rows of their own. */
 static enum status read_domains(struct nsys_import *n, struct error *err)
 {
 	RELEASED_BY(database_end)
@@ -93,7 +93,8 @@ static enum status name_threads(struct nsys_import *n, struct error *err)
 	return ST_OK;
 }
 
-/* The row of TARGET_INFO_GPU at hand becomes a GPU: its name, and all else as constants. */
+/* Converts the current row of TARGET_INFO_GPU: *out gets its name, and all other columns as
+ * constants. */
 static enum status read_gpu(struct nsys_import *n, sqlite3_stmt *s, struct device *out,
 			    struct error *err)
 {
@@ -124,7 +125,7 @@ static enum status read_gpu(struct nsys_import *n, sqlite3_stmt *s, struct devic
 	return import_schema_id(&n->to, &out->schema, err);
 }
 
-/* Describes GPU `ordinal`: by the process's own numbering where there is one. */
+/* Describes GPU `ordinal`, by the process's own numbering of GPUs if the file contains it. */
 static enum status describe_gpu(struct nsys_import *n, uint32_t pid, uint32_t ordinal,
 				struct device *out, struct error *err)
 {
@@ -137,7 +138,7 @@ static enum status describe_gpu(struct nsys_import *n, uint32_t pid, uint32_t or
 	for (int i = 0; i < 2; i++) {
 		RELEASED_BY(database_end) sqlite3_stmt *s = database_ask(n->db, questions[i]);
 
-		sqlite3_bind_int64(s, 1, ordinal); /* an error where `s` is NULL, or has no ?2 */
+		sqlite3_bind_int64(s, 1, ordinal); /* harmless error if `s` is NULL or has no ?2 */
 		sqlite3_bind_int64(s, 2, pid);
 		if (database_row(s))
 			return read_gpu(n, s, out, err);
@@ -151,7 +152,8 @@ enum status nsys_meta_names(struct nsys_import *n, struct error *err)
 
 	TRY(name_processes(n, err));
 	TRY(name_threads(n, err));
-	/* GPUs that events have named.  A device cannot be changed, so it is made only now. */
+	/* Add the GPUs that events refer to.  A device cannot change later, so it is added only
+	 * now. */
 	for (uint32_t i = 1; i <= trace_count(trace, TRACE_TRACKS); i++) {
 		const struct track *t = trace_get_track(trace, i);
 		struct device d = { .process = t->process, .id = t->device };
@@ -167,9 +169,10 @@ enum status nsys_meta_names(struct nsys_import *n, struct error *err)
 	return ST_OK;
 }
 
-/* ---- what nobody has read ---- */
+/* ---- tables that are not read ---- */
 
-/* Tables that become events, or describe others: they have no rows that are left out. */
+/* Returns whether a table becomes events or describes others, so that none of its rows is left out.
+ * */
 static bool is_read(const char *name)
 {
 	static const char *const begins[] = { "ENUM_",         "META_DATA_",     "TARGET_INFO_",
@@ -192,7 +195,7 @@ void nsys_meta_leave(struct nsys_import *n, const char *table)
 	char sql[NSYS_SQL_BYTES];
 	int64_t rows = 0;
 
-	/* count(*) would do without the instructions that the progress handler counts */
+	/* count(*) would run without the instructions that the progress handler counts */
 	snprintf(sql, sizeof(sql), "SELECT sum(1) FROM \"%s\"", table);
 	if (!database_number(n->db, sql, &rows) || rows <= 0)
 		return;

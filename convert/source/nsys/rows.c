@@ -12,15 +12,15 @@ enum {
 	NVTX_START_END = 60,
 	NVTXT_MARK = 65,
 	NVTXT_RANGE = 70,
-	NVTXT_START_END = 71, /* of text files */
-	NO_MEMORY_KIND = 7,   /* of the export, which counts from 0 where CUPTI counts from 1 */
+	NVTXT_START_END = 71, /* the last three come from NVTXT files */
+	NO_MEMORY_KIND = 7,   /* the export counts kinds from 0, CUPTI from 1 */
 	IDS_MOST = 1 << 24,
 };
 
 #define PID(global) ((uint32_t)((global) >> 24) & 0xffffff)
 #define TID(global) ((uint32_t)(global)&0xffffff)
 
-/* The table at hand. */
+/* State of reading a table. */
 struct reading {
 	struct nsys_import *n;
 	const struct nsys_table *table;
@@ -31,7 +31,7 @@ struct reading {
 	uint64_t row_count;
 };
 
-/* A row while it becomes an event. */
+/* State of a row while it is converted to an event. */
 struct draft {
 	struct event event;
 	struct track track;
@@ -103,7 +103,7 @@ static void put_number(struct nsys_import *n, const struct nsys_column *c, int64
 	put_attr(n, c, v < 0 ? ATTR_I64 : ATTR_U64, (uint64_t)v);
 }
 
-/* A value of any type becomes an attribute. */
+/* Adds a value of any type as an attribute. */
 static enum status put_value(struct reading *r, int i, struct error *err)
 {
 	const struct nsys_column *c = &r->columns[i];
@@ -154,8 +154,8 @@ static bool is_allocation(const struct draft *d)
 	return d->track.type == TRACK_ALLOCATOR;
 }
 
-/* Takes a whole number by its column's role.  False: it has none in this kind, or is out of range.
- */
+/* Stores a whole number according to its column's role.  Returns false if events of this kind have
+ * no such member or the number is out of range. */
 static bool take_number(struct reading *r, int i, struct draft *d, int64_t v)
 {
 	const struct nsys_column *c = &r->columns[i];
@@ -222,10 +222,10 @@ static bool take_number(struct reading *r, int i, struct draft *d, int64_t v)
 			d->event.kind = KIND_MARK;
 			d->event.subkind = MARK_INSTANT;
 			d->has_end = true;
-			d->end_ns = INT64_MIN; /* its begin */
+			d->end_ns = INT64_MIN; /* replaced by the begin */
 		} else if (v != NVTX_RANGE && v != NVTX_START_END && v != NVTXT_RANGE &&
 			   v != NVTXT_START_END) {
-			d->is_no_event = true; /* names of domains, categories, threads */
+			d->is_no_event = true; /* a name of a domain, category or thread */
 		}
 		return true;
 	case NSYS_DOMAIN:
@@ -269,7 +269,7 @@ static enum status take_value(struct reading *r, int i, struct draft *d, struct 
 
 /* ---- a row becomes an event ---- */
 
-/* False: the row has no usable times. */
+/* Sets the event's times.  Returns false if the row has no usable ones. */
 static bool take_times(struct nsys_import *n, struct draft *d, uint32_t process)
 {
 	struct event *e = &d->event;
@@ -294,7 +294,8 @@ static bool take_times(struct nsys_import *n, struct draft *d, uint32_t process)
 	return true;
 }
 
-/* Some exports give GPU 0 for every wait; a context is of one GPU, which its kernels have shown. */
+/* Corrects the GPU of a wait: some exports write GPU 0 for every wait.  A context belongs to one
+ * GPU, which its kernels have shown. */
 static enum status settle_device(struct nsys_import *n, const struct event *e, struct track *t,
 				 struct error *err)
 {
@@ -327,7 +328,7 @@ static enum status take_track(struct nsys_import *n, struct draft *d, struct err
 	return ST_OK;
 }
 
-/* Attributes that are of no column. */
+/* Adds attributes that do not come from a single column. */
 static enum status put_words(struct reading *r, const struct draft *d, struct error *err)
 {
 	struct import *to = &r->n->to;
@@ -345,8 +346,8 @@ static enum status put_words(struct reading *r, const struct draft *d, struct er
 			     : ST_OK;
 }
 
-/* PyTorch's emit_nvtx() draws operators as ranges, and adds to each name the number of the call:
- * "aten::mm, seq = 12, op_id = 345". */
+/* Reads names of PyTorch's emit_nvtx(), which records operators as ranges and appends the number of
+ * the call to each name: "aten::mm, seq = 12, op_id = 345". */
 static enum status take_torch(struct nsys_import *n, struct draft *d, struct error *err)
 {
 	static const char *const spaces[] = { "aten::", "autograd::",  "torch::",      "prim::",
@@ -386,7 +387,7 @@ static enum status import_row(struct reading *r, struct error *err)
 	};
 
 	if (t->kind == KIND_SYNC)
-		d.track.id = UINT32_MAX; /* of a context, not of a stream */
+		d.track.id = UINT32_MAX; /* belongs to a context, not to a stream */
 	import_begin(&n->to);
 	for (int i = 0; i < r->count && !d.is_no_event; i++)
 		TRY(take_value(r, i, &d, err));
@@ -431,7 +432,7 @@ static void note_fault(struct reading *r)
 	database_fault(r->n->db, what, &r->n->fault);
 }
 
-/* A row with a value that is too long to be loaded is counted; the table goes on after it. */
+/* Counts a row with a value that is too long to be loaded, and continues after it. */
 static bool pass_long_row(struct reading *r)
 {
 	char sql[NSYS_SQL_BYTES];
@@ -488,7 +489,7 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 		return ST_OK;
 	}
 	sqlite3_bind_int64(r.rows, 1, INT64_MIN);
-	count = sqlite3_column_count(r.rows) - 1; /* after the number of the row */
+	count = sqlite3_column_count(r.rows) - 1; /* without the leading rowid */
 	r.count = count < COLUMNS_MAX ? count : COLUMNS_MAX;
 	for (int i = 0; i < r.count; i++) {
 		const char *name = sqlite3_column_name(rows, i + 1);
@@ -498,7 +499,7 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 	}
 	if (has_times)
 		return read_rows(&r, err);
-	nsys_meta_leave(n, table->name); /* older exports have CUDA events without a time */
+	nsys_meta_leave(n, table->name); /* CUDA events of older exports have no time */
 	return ST_OK;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nsight Systems' SQLite export (nsys export --type sqlite): kernels, copies, calls, NVTX ranges,
- * memory and waits of all processes.  Tables have no common order, so each is read once through a
- * spool, and the database is closed before the first event is delivered.  A damaged database gives
- * what could be read of each table, and then the fault.
+ * Reads Nsight Systems' SQLite export (nsys export --type sqlite): kernels, copies, calls, NVTX
+ * ranges, memory and waits of all processes.  Tables have no common order, so each is read once
+ * through a spool, and the database is closed before the first event is delivered.  Of a damaged
+ * database, the readable rows of each table are returned, and then the error.
  */
 #include "convert/input/input.h"
 #include "convert/source/nsys/internal.h"

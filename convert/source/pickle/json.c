@@ -7,7 +7,7 @@
 
 static enum status push_json(struct pickle *p, const cJSON *from);
 
-/* The members of an array or object; cJSON limits how deep they nest. */
+/* Pushes the members of an array or object.  cJSON limits the nesting depth. */
 static enum status push_members(struct pickle *p, const cJSON *from)
 {
 	size_t first = p->depth;

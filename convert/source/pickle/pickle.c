@@ -10,7 +10,7 @@ enum { NAME_MOST = 200, ARRAY_LEAST = 4 /* items */ };
 
 /* ---- the stack -------------------------------------------------------------------------- */
 
-/* The value `below` the top; NULL: there is none above the mark. */
+/* Returns the value `below` the top of the stack, or NULL if a mark or the bottom is there. */
 static struct pickle_value *peek(struct pickle *p, size_t below)
 {
 	struct pickle_value *v = below < p->depth ? p->stack[p->depth - 1 - below] : NULL;
@@ -18,7 +18,7 @@ static struct pickle_value *peek(struct pickle *p, size_t below)
 	return v && v->type != PICKLE_MARK ? v : NULL;
 }
 
-/* No mark is among the top `count`. */
+/* Returns whether the top `count` entries are values, not marks. */
 static bool are_values(struct pickle *p, size_t count)
 {
 	while (count && peek(p, count - 1))
@@ -26,7 +26,7 @@ static bool are_values(struct pickle *p, size_t count)
 	return !count;
 }
 
-/* Moves stack[from ..] to the end of a container, but for what is given away. */
+/* Moves stack[from ..] to the end of a container, except for streamed items. */
 static enum status append(struct pickle *p, struct pickle_value *to, size_t from)
 {
 	uint64_t more = p->depth - from, cap = to->cap ? to->cap : ARRAY_LEAST;
@@ -67,7 +67,6 @@ static enum status append(struct pickle *p, struct pickle_value *to, size_t from
 	return ST_OK;
 }
 
-/* Of what lies above `from` a list or a dictionary. */
 enum status pickle_collect(struct pickle *p, enum pickle_type type, size_t from, size_t drop_to)
 {
 	struct pickle_value *v = pickle_value_new(p, type);
@@ -79,7 +78,7 @@ enum status pickle_collect(struct pickle *p, enum pickle_type type, size_t from,
 	return pickle_push(p, v);
 }
 
-/* Puts what lies above the mark into the container below it. */
+/* Moves the values above the mark into the container below it. */
 static enum status extend(struct pickle *p, enum pickle_type type)
 {
 	size_t from = pickle_after_mark(p, p->depth);
@@ -97,7 +96,7 @@ static enum status memo_put(struct pickle *p, uint64_t number)
 {
 	struct pickle_value *v = peek(p, 0);
 
-	/* Numbers count from 0, so a pickle of this length cannot have more. */
+	/* Numbers count from 0, so a pickle of this length cannot have greater ones. */
 	if (!v || number > (p->in ? pickle_place(p) : p->len) || number >= UINT32_MAX)
 		return pickle_bad(p, "that remembers nothing");
 	TRY(vec_reserve(&p->memo, &p->memo_cap, number / SLAB + 1, p->err));
@@ -132,7 +131,8 @@ static enum status refuse(struct pickle *p, const char *name, size_t len)
 		    (int)(len < NAME_MOST ? len : NAME_MOST), name);
 }
 
-/* "torch.jit._pickle\nbuild_intlist\n"; of INST any name is refused. */
+/* Pushes a known function such as "torch.jit._pickle\nbuild_intlist\n".  Refuses any other name,
+ * and every name in INST. */
 static enum status push_function(struct pickle *p, uint8_t op)
 {
 	static const char *const known[] = {
@@ -159,7 +159,7 @@ static enum status push_function(struct pickle *p, uint8_t op)
 	return refuse(p, shown, len ? len - 1 : 0);
 }
 
-/* The same of two texts on the stack. */
+/* Refuses a function whose module and name are two texts on the stack. */
 static enum status refuse_global(struct pickle *p)
 {
 	const char *module = pickle_text(peek(p, 1), "?"), *name = pickle_text(peek(p, 0), "?");
@@ -169,7 +169,7 @@ static enum status refuse_global(struct pickle *p)
 	return refuse(p, shown, (size_t)len);
 }
 
-/* A call of such a function gives its first argument back. */
+/* Calls a known function: replaces it and its arguments by its first argument. */
 static enum status reduce(struct pickle *p)
 {
 	struct pickle_value *arguments = peek(p, 0), *function = peek(p, 1);
@@ -186,7 +186,7 @@ static enum status reduce(struct pickle *p)
 
 /* ---- the machine ------------------------------------------------------------------------ */
 
-/* Lengths and numbers that stand behind an operation: how many bytes they have. */
+/* Reads a number of `bytes` bytes that follows an operation, and calls `then` with it. */
 static enum status with_number(struct pickle *p, size_t bytes,
 			       enum status (*then)(struct pickle *, uint64_t))
 {
@@ -207,7 +207,7 @@ static enum status push_int32(struct pickle *p, uint64_t number)
 
 static enum status skip(struct pickle *p, uint64_t number)
 {
-	(void)number; /* the length of a frame: what is in it is read all the same */
+	(void)number; /* the length of a frame, whose content is read like any other */
 	return ST_OK;
 }
 
@@ -252,7 +252,7 @@ static enum status from_mark(struct pickle *p, enum pickle_type type)
 	return pickle_collect(p, type, from, from - 1);
 }
 
-/* What makes objects, and what a pickle of protocol 0 has. */
+/* Refuses operations that create objects, and those of protocol 0. */
 static enum status refuse_operation(struct pickle *p, uint8_t op)
 {
 	static const struct {
@@ -274,7 +274,7 @@ static enum status refuse_operation(struct pickle *p, uint8_t op)
 		    name, op);
 }
 
-/* A list, and whether its items are given away. */
+/* Pushes an empty list and determines whether its items are streamed. */
 static enum status push_list(struct pickle *p)
 {
 	TRY(pickle_push(p, pickle_value_new(p, PICKLE_LIST)));
@@ -282,7 +282,7 @@ static enum status push_list(struct pickle *p)
 	return ST_OK;
 }
 
-/* One operation; *ends: it was the last. */
+/* Runs one operation; *ends: it was the last. */
 static enum status step(struct pickle *p, bool *ends)
 {
 	const uint8_t *op = pickle_take(p, 1);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where in a program something was asked for: stacks of functions as PyTorch writes them. */
+/* Formats stacks of functions as PyTorch records them, to show which code issued something. */
 #include "convert/source/pickle/pickle.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { SHOWN = 4 }; /* functions */
+enum { SHOWN = 4 }; /* functions shown of a stack */
 
 static bool is_python(const char *file)
 {
@@ -14,7 +14,7 @@ static bool is_python(const char *file)
 	return len > 3 && !strcmp(file + len - 3, ".py");
 }
 
-/* How a library calls a module or hands a call on says nothing about the program. */
+/* Returns whether a file only passes calls on, which says nothing about the program. */
 static bool hands_on(const char *file)
 {
 	static const char *const parts[] = { "/torch/", "/einops/", "/jaxtyping/", "/functools.py",
@@ -38,9 +38,9 @@ void pickle_put_frame(struct buf *out, const struct pickle_value *frame, const c
 }
 
 /*
- * The operator or node of autograd whose function of C++ this is; *len 0: neither.  An operator is
- * at::_ops::mul_Tensor::call(...), where what begins with a capital is the overload; a node is
- * torch::autograd::generated::MulBackward0::apply(...).
+ * Returns the operator or autograd node that a C++ function implements; *len is 0 if there is none.
+ * An operator is at::_ops::mul_Tensor::call(...), where a part that begins with a capital is the
+ * overload; a node is torch::autograd::generated::MulBackward0::apply(...).
  */
 static const char *operator_of(const char *function, size_t *len)
 {
@@ -61,7 +61,8 @@ static const char *operator_of(const char *function, size_t *len)
 	return begin;
 }
 
-/* "aten::mul < MulBackward0": autograd's threads of C++ have no functions of the program. */
+/* Appends operators such as "aten::mul < MulBackward0", because C++ threads of autograd have no
+ * functions of the program. */
 static void put_operators(struct buf *out, const struct pickle_value *frames)
 {
 	const char *last = "";
@@ -80,7 +81,7 @@ static void put_operators(struct buf *out, const struct pickle_value *frames)
 	}
 }
 
-/* Functions of the program (level 2), of Python (1), of anything (0). */
+/* Appends functions of the program (level 2), of Python (level 1) or all functions (level 0). */
 static void put_functions(struct buf *out, const struct pickle_value *frames, int level)
 {
 	for (size_t i = 0, shown = 0; i < pickle_count(frames) && shown < SHOWN; i++) {

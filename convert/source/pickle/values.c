@@ -10,7 +10,7 @@
 enum {
 	LONG_BYTES = 8,
 	NEST_MOST = 32,
-	WINDOW = 1 << 20, /* bytes that are looked at together */
+	WINDOW = 1 << 20, /* bytes read at once */
 };
 
 /* ---- bytes and values ------------------------------------------------------------------- */
@@ -25,7 +25,6 @@ enum status pickle_bad(struct pickle *p, const char *what)
 	return fail(p->err, ST_FORMAT, pickle_place(p), "a pickle %s", what);
 }
 
-/* Makes `want` bytes be there, as far as the pickle has them. */
 enum status pickle_look(struct pickle *p, uint64_t want)
 {
 	if (want <= p->len - p->at || !p->in)
@@ -39,7 +38,6 @@ enum status pickle_look(struct pickle *p, uint64_t want)
 	return input_peek(p->in, want > WINDOW ? (size_t)want : WINDOW, &p->bytes, &p->len, p->err);
 }
 
-/* The next `count` bytes; NULL: the pickle ends before. */
 const uint8_t *pickle_take(struct pickle *p, uint64_t count)
 {
 	const uint8_t *at;
@@ -111,7 +109,7 @@ static bool is_container(const struct pickle_value *v)
 	return v->type == PICKLE_LIST || v->type == PICKLE_DICT;
 }
 
-/* A power of two of items, zeroed or not. */
+/* Returns log2 of a capacity, which is a power of two. */
 static unsigned class_of(uint32_t cap)
 {
 	return (unsigned)__builtin_ctz(cap);
@@ -142,7 +140,6 @@ static void memo_set(struct pickle *p, const struct pickle_value *v, uint32_t id
 		p->memo[(v->memo - 1) / SLAB][(v->memo - 1) % SLAB] = id;
 }
 
-/* Gives up one use of a value; without any its memory serves again. */
 void pickle_drop(struct pickle *p, struct pickle_value *v, unsigned depth)
 {
 	if (v->flags & KEPT || --v->refs || depth > NEST_MOST)
@@ -172,7 +169,7 @@ static bool is_same(const struct pickle_value *a, const struct pickle_value *b)
 	return a->number == b->number;
 }
 
-/* A value of this content that is kept already, or NULL. */
+/* Returns the kept value with this content, or NULL. */
 static struct pickle_value *kept_find(const struct pickle *p, uint64_t hash,
 				      const struct pickle_value *like)
 {
@@ -224,9 +221,8 @@ const struct pickle_value *pickle_keep(struct pickle *p, struct pickle_value **a
 	return one;
 }
 
-/* ---- what is given away ----------------------------------------------------------------- */
+/* ---- streaming --------------------------------------------------------------------------- */
 
-/* The place after the last mark below stack[end], or SIZE_MAX. */
 size_t pickle_after_mark(const struct pickle *p, size_t end)
 {
 	for (size_t i = end; i-- > 0;)
@@ -235,7 +231,6 @@ size_t pickle_after_mark(const struct pickle *p, size_t end)
 	return SIZE_MAX;
 }
 
-/* Whether the items of the list on top of the stack are given away. */
 void pickle_watch(struct pickle *p)
 {
 	size_t top = p->depth - 1, from = p->taker ? pickle_after_mark(p, top) : SIZE_MAX;
@@ -274,8 +269,8 @@ enum status pickle_give(struct pickle *p, const struct pickle_value *list,
 	return ST_OK;
 }
 
-/* The dictionary on top of the stack, where it is whole: some writers put a million of them there
- * before they tell which list these belong to. */
+/* Streams the dictionary on top of the stack if it is complete.  Some writers push a million of
+ * them before the operation that appends them to their list. */
 enum status pickle_give_top(struct pickle *p)
 {
 	struct pickle_value *v = p->depth > 2 ? p->stack[p->depth - 1] : p->gone;
@@ -341,7 +336,6 @@ enum status pickle_push_text(struct pickle *p, uint64_t len)
 	return pickle_push(p, v);
 }
 
-/* A number of any length, two's complement. */
 enum status pickle_push_long(struct pickle *p, uint64_t count)
 {
 	const uint8_t *at = pickle_take(p, count);
@@ -364,7 +358,6 @@ enum status pickle_push_long(struct pickle *p, uint64_t count)
 	return pickle_push_int(p, PICKLE_INT, (int64_t)v);
 }
 
-/* A number of 8 bytes with the highest first, as a double. */
 enum status pickle_push_real(struct pickle *p)
 {
 	const uint8_t *at = pickle_take(p, sizeof(uint64_t));
@@ -379,7 +372,7 @@ enum status pickle_push_real(struct pickle *p)
 	return pickle_push(p, v);
 }
 
-/* ---- for others ---- */
+/* ---- the interface ----------------------------------------------------------------------- */
 
 enum status pickle_new(struct pickle **out, const void *bytes, size_t len, size_t ceiling,
 		       struct error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From rows to events: kernels, copies, allocations, regions of threads, samples, counters. */
+/* Converts rows to events: kernels, copies, allocations, regions of threads, samples, counters. */
 #include "convert/source/rocpd/internal.h"
 
 #include "schemas/model/records.h"
@@ -17,13 +17,13 @@ static bool is_null(const struct rocpd_row *r, int column)
 	return !r->cells[column].is_there;
 }
 
-/* "": it is no text. */
+/* Returns "" if the cell is not a text. */
 static const char *text_of(const struct rocpd_row *r, int column)
 {
 	return r->cells[column].text ? r->cells[column].text : "";
 }
 
-/* The text as a name, 0: it has none. */
+/* Interns the text of a cell; *name is 0 if there is none. */
 static enum status put_name(struct rocpd_row *r, int column, uint32_t *name, struct error *err)
 {
 	const struct rocpd_cell *cell = &r->cells[column];
@@ -42,7 +42,7 @@ static enum status put_number(struct rocpd_row *r, int column, const char *key, 
 				  : import_attr_named(&r->p->to, key, strlen(key), &a, false, err);
 }
 
-/* The event in its track, with the attributes at hand. */
+/* Puts the event on its track, with the attributes added so far. */
 static enum status put_event_at(struct rocpd_row *r, int64_t begin_ns, int64_t duration_ns,
 				struct error *err)
 {
@@ -71,7 +71,8 @@ static enum status put_event(struct rocpd_row *r, struct error *err)
 			    err);
 }
 
-/* A stream of the agent in a column; false: that is no GPU which is known. */
+/* Sets the track to a stream of the agent in column `agent`.  Returns false if that is not a known
+ * GPU. */
 static bool is_on_gpu(struct rocpd_row *r, int agent, int stream, int queue)
 {
 	uint64_t found = is_null(r, agent) ? 0 : rocpd_find(&r->p->gpus, number(r, agent));
@@ -145,11 +146,11 @@ static enum status take_kernel(struct rocpd_row *r, struct error *err)
 		TRY(put_name(r, ROCPD_KERNEL_OTHER_NAME, &r->event.name, err));
 	TRY(put_number(r, ROCPD_KERNEL_SHARED, "dynamic_shared", err));
 	TRY(put_number(r, ROCPD_KERNEL_REGISTERS, "registers", err));
-	if (number(r, ROCPD_KERNEL_GRAPH)) { /* 0: launched by itself */
+	if (number(r, ROCPD_KERNEL_GRAPH)) { /* 0: not launched by a graph */
 		TRY(put_number(r, ROCPD_KERNEL_GRAPH, "graph", err));
 		TRY(put_number(r, ROCPD_KERNEL_NODE, "graph_node", err));
 	}
-	/* A grid is counted in work-items there, and in groups of them here. */
+	/* rocprofv3 counts a grid in work-items, Tacho in workgroups. */
 	for (int i = 0; i < 3; i++) {
 		int64_t group = number(r, ROCPD_KERNEL_GROUP + i),
 			items = number(r, ROCPD_KERNEL_GRID + i);
@@ -182,11 +183,11 @@ static enum status take_copy(struct rocpd_row *r, struct error *err)
 	uint32_t name;
 	char text[32];
 
-	/* A copy between two GPUs lies on the one that it reads, as CUPTI has it. */
+	/* A copy between two GPUs is on the GPU that it reads, as in CUPTI. */
 	if (from_gpu)
 		r->track.device = from;
 	if (!from_gpu && !to_gpu) {
-		import_lose(&r->p->to, LOSS_NO_PLACE, 1); /* between two places of the host */
+		import_lose(&r->p->to, LOSS_NO_PLACE, 1); /* from host to host */
 		return ST_OK;
 	}
 	kind = !from_gpu                                                ? "HtoD"
@@ -222,7 +223,7 @@ static enum status take_allocation(struct rocpd_row *r, struct error *err)
 		return ST_OK;
 	}
 	if (is_free && !address)
-		return ST_OK; /* giving back nothing is allowed */
+		return ST_OK; /* freeing NULL is allowed */
 	if (is_free && size <= 0)
 		size = (int64_t)rocpd_find(&r->p->allocations, address);
 	else if (!is_free)
@@ -250,7 +251,7 @@ static enum status take_region(struct rocpd_row *r, struct error *err)
 	r->event.kind = KIND_RANGE;
 	r->event.subkind = RANGE_OTHER;
 	if (strstr(category, "MARKER")) {
-		r->event.subkind = RANGE_NVTX; /* ROCTx is NVTX under another name */
+		r->event.subkind = RANGE_NVTX; /* ROCTx corresponds to NVTX */
 		TRY(put_name(r, ROCPD_REGION_MESSAGE, &r->event.name, err));
 	} else if (!strncmp(category, "HIP_", 4)) {
 		r->event.kind = KIND_API;
@@ -278,7 +279,7 @@ static enum status take_sample(struct rocpd_row *r, struct error *err)
 
 /* ---- counters --------------------------------------------------------------------------- */
 
-/* A counter of a kernel is a sample where the kernel begins. */
+/* Converts a counter of a kernel to a sample at the kernel's begin. */
 static enum status take_counter(struct rocpd_row *r, struct error *err)
 {
 	int64_t of = number(r, ROCPD_COUNTER_EVENT);
@@ -315,7 +316,7 @@ enum status rocpd_take(struct rocpd_row *r, enum rocpd_table table, struct error
 		import_lose(&r->p->to, LOSS_DAMAGED, 1);
 		return ST_OK;
 	}
-	/* GPU work has the stack of the call that launched it. */
+	/* GPU work has the stack id of the call that launched it. */
 	r->event.correlation = (uint64_t)number(r, ROCPD_STACK);
 	return take[table](r, err);
 }

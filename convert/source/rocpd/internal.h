@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - turns rocprofv3's output, a database (rocpd, versions 3.0.0 to 3.0.5) or JSON, into
+ * internal.h - converts rocprofv3's output, a database (rocpd, versions 3.0.0 to 3.0.5) or JSON, to
  * events in a spool.
  *
  * In a database each process has a set of tables whose names end in its uuid; the plain names are
@@ -16,8 +16,8 @@
 enum { ROCPD_UUID_BYTES = 64, ROCPD_SQL_BYTES = 4096 };
 
 /*
- * What an event is made of, whatever it was read from: rows.c asks the database for these columns
- * in this order, json.c finds them in records of rocprofv3's JSON, and events.c takes them.
+ * The columns that describe an event in both formats.  rows.c selects them from the database in
+ * this order, json.c finds them in records of rocprofv3's JSON, and events.c converts them.
  */
 enum { ROCPD_ROW, ROCPD_BEGIN, ROCPD_END, ROCPD_PROCESS, ROCPD_THREAD, ROCPD_STACK, ROCPD_OWN };
 enum {
@@ -60,39 +60,40 @@ struct rocpd_cell {
 	bool is_there;
 	int64_t number;
 	double real;
-	const char *text; /* NULL: it is none; ends with NUL; borrowed while the row lasts */
+	const char *text; /* NULL: not a text; ends with NUL; borrowed while the row lasts */
 	size_t len;
 };
-struct rocpd_import { /* used while the source opens */
+struct rocpd_import { /* exists while the source opens */
 	struct import to;
-	struct map processes;                 /* id of a process to the trace's */
+	struct map processes;                 /* id of a process to the trace's id */
 	struct map threads;                   /* id of a thread to its number on the host, plus 1 */
 	struct map gpus;                      /* id of an agent to its GPU's number, plus 1 */
 	struct map dispatches, dispatch_gpus; /* event of a kernel to its begin and its GPU */
 	struct map allocations;               /* address to bytes */
 	uint64_t unread;                      /* rows that are not read */
-	bool has_counters;                    /* so that dispatches are kept */
-	struct error fault; /* first damage of the file; returned after the events */
+	bool has_counters;                    /* dispatches must be remembered */
+	struct error fault; /* first damage in the file; returned after the events */
 };
 struct rocpd_row {
 	struct rocpd_import *p;
 	struct rocpd_cell cells[ROCPD_COLUMNS];
-	struct event event; /* these two while it is taken */
+	struct event event; /* `event` and `track` are filled by rocpd_take() */
 	struct track track;
 };
 struct rocpd_database {
 	struct rocpd_import base;
 	struct database *db;         /* borrowed */
-	char uuid[ROCPD_UUID_BYTES]; /* of the set of tables at hand, with its underscore */
+	char uuid[ROCPD_UUID_BYTES]; /* suffix of the current set of tables, with its underscore */
 	bool any_table;
 };
 
-/* events.c: the event of a row.  Errors are of memory, ceilings and disks; damage is counted. */
+/* events.c: converts a row to an event.  Returns only errors of memory, limits and disks; damage is
+ * counted. */
 enum status rocpd_take(struct rocpd_row *r, enum rocpd_table table, struct error *err);
-void rocpd_clear(struct rocpd_import *p); /* ids are of one process alone */
+void rocpd_clear(struct rocpd_import *p); /* ids are valid for one process only */
 void rocpd_release(struct rocpd_import *p);
 
-/* What must be there for `id`, 0: nothing. */
+/* Returns the value stored for `id`, or 0 if there is none. */
 static inline uint64_t rocpd_find(const struct map *m, int64_t id)
 {
 	const uint64_t *value = map_find(m, (uint64_t)id);
@@ -101,11 +102,11 @@ static inline uint64_t rocpd_find(const struct map *m, int64_t id)
 }
 enum status rocpd_keep(struct map *m, int64_t id, uint64_t value, struct error *err);
 
-/* A statement of a set: `{}` stands for its uuid, and `<a.[b]>` for column b of table a where it is
- * there, else NULL.  NULL: it cannot be asked. */
+/* Prepares a statement for the current set: `{}` is replaced by its uuid, and `<a.[b]>` by column b
+ * of table a, or by NULL if the table has no such column.  Returns NULL if preparing fails. */
 sqlite3_stmt *rocpd_ask(struct rocpd_database *d, const char *sql);
-/* The text of a column as a name, 0: it has none. */
+/* Interns the text of a column; *name is 0 if there is none. */
 enum status rocpd_text(struct rocpd_database *d, sqlite3_stmt *s, int column, uint32_t *name,
 		       struct error *err);
-/* rows.c: events of the set, once processes, threads and agents are known. */
+/* rows.c: reads the events of the set, after its processes, threads and agents. */
 enum status rocpd_read_rows(struct rocpd_database *d, struct error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocprofv3's JSON (--output-format json): {"rocprofiler-sdk-tool": [process, ...]}, of each
- * process its agents, names and kernels and then its records.  It is read token by token and
- * nothing of it is kept but the names, so that it may be of any length.
+ * Reads rocprofv3's JSON (--output-format json): {"rocprofiler-sdk-tool": [process, ...]}, in which
+ * each process has its agents, names and kernels and then its records.  It is read token by token,
+ * and only the names are kept, so that the file may have any length.
  */
 #include "convert/input/input.h"
 #include "convert/source/json/scan.h"
@@ -17,28 +17,30 @@
 #define PROCESSES TOP "[]"
 enum { NAMES_BYTES = 48 << 20, TEXTS_BYTES = 1 << 20, PATH_BYTES = 128, FIELDS_MOST = 18 };
 
-struct sample { /* a counter of the dispatch at hand */
+struct sample { /* a counter of the current dispatch */
 	int64_t counter;
 	double value;
 };
 struct reader {
 	struct rocpd_import base;
 	struct json_scan scan;
-	char path[PATH_BYTES]; /* of the value at hand, in its process: "agents[].id.handle" */
-	struct rocpd_row row;  /* the fields of the record at hand */
-	struct buf texts;      /* of the record at hand: each ends with NUL, a cell has its place */
-	struct buf names;      /* registers of a kernel as 32 bits, name, NUL: of all that follow */
-	struct map kernels, markers, counters, operations; /* id to place in `names`, plus 1 */
+	char path[PATH_BYTES]; /* path of the current value in its process, such as
+				  "agents[].id.handle" */
+	struct rocpd_row row;  /* fields of the current record */
+	struct buf texts; /* texts of the current record, each ended by NUL; a cell's number is the
+			     offset */
+	struct buf names; /* for each name: registers of a kernel as 32 bits, text, NUL */
+	struct map kernels, markers, counters, operations; /* id to offset in `names`, plus 1 */
 	struct buf samples;
 	struct process who;
-	uint32_t process; /* of the trace, 0: it is not there yet */
+	uint32_t process; /* id in the trace; 0: not added yet */
 	uint32_t kinds, operations_of_kind;
-	bool is_begun; /* there was a process */
+	bool is_begun; /* a process was found */
 };
 
 /* ---- fields of a record ----------------------------------------------------------------- */
 
-/* NULL: it is no text. */
+/* Returns the text in a cell, or NULL if the cell is not a text. */
 static const char *text_of(const struct reader *r, int column)
 {
 	const struct rocpd_cell *cell = &r->row.cells[column];
@@ -51,7 +53,8 @@ static int64_t number_of(const struct reader *r, int column)
 	return r->row.cells[column].number;
 }
 
-/* Texts of one field, as the words of a command, are joined. */
+/* Stores a text in a cell.  Several texts of one field, such as the words of a command, are joined.
+ * */
 static void read_text(struct reader *r, const struct json *value, struct rocpd_cell *cell)
 {
 	size_t before = r->texts.len;
@@ -61,7 +64,7 @@ static void read_text(struct reader *r, const struct json *value, struct rocpd_c
 	json_decode(value->text, value->len, &r->texts);
 	buf_put_byte(&r->texts, '\0');
 	if (buf_status(&r->texts, NULL) != ST_OK) {
-		r->texts.status = ST_OK; /* too long for a name: it has none */
+		r->texts.status = ST_OK; /* too long: the text is dropped */
 		r->texts.len = before;
 		if (cell->text && before)
 			r->texts.data[before - 1] = '\0';
@@ -82,7 +85,7 @@ static void read_number(const struct json *value, struct rocpd_cell *cell)
 	}
 }
 
-/* A text that stands in the row as a cell of an event. */
+/* Stores a text in a cell as events.c expects it. */
 static void set_cell(struct reader *r, int column, const char *text)
 {
 	r->row.cells[column] = (struct rocpd_cell){ .is_there = text,
@@ -100,7 +103,7 @@ static enum status keep_name(struct reader *r, struct map *m, int64_t id, const 
 	buf_put(&r->names, &registers, sizeof(registers));
 	buf_put(&r->names, text, strlen(text) + 1);
 	if (r->names.status == ST_CEILING) {
-		r->names.status = ST_OK; /* what has this id goes without its name */
+		r->names.status = ST_OK; /* drop this name */
 		r->names.len = at;
 		import_lose(&r->base.to, LOSS_CEILING, 1);
 		return ST_OK;
@@ -109,7 +112,7 @@ static enum status keep_name(struct reader *r, struct map *m, int64_t id, const 
 	return rocpd_keep(m, id, (uint64_t)at + 1, err);
 }
 
-/* NULL: there is none. */
+/* Returns the name of `id`, or NULL if there is none. */
 static const char *name_of(const struct reader *r, const struct map *m, int64_t id,
 			   uint32_t *registers)
 {
@@ -129,7 +132,7 @@ static int64_t operation_id(uint32_t kind, uint32_t operation)
 	return (int64_t)((uint64_t)kind << 32 | operation);
 }
 
-/* ---- what is known before the events ---------------------------------------------------- */
+/* ---- data that precedes the events -------------------------------------------------------- */
 
 static enum status need_process(struct reader *r, struct error *err)
 {
@@ -160,7 +163,7 @@ static enum status take_agent(struct reader *r, struct error *err)
 	const struct rocpd_cell *index = &r->row.cells[AGENT_INDEX];
 	struct device device;
 
-	if (number_of(r, AGENT_TYPE) != 2) /* HSA's: 1 is a processor */
+	if (number_of(r, AGENT_TYPE) != 2) /* 1: CPU, 2: GPU, as in HSA */
 		return ST_OK;
 	TRY(need_process(r, err));
 	device = (struct device){ .process = r->process,
@@ -184,7 +187,7 @@ static enum status take_marker(struct reader *r, struct error *err)
 	return keep_name(r, &r->markers, number_of(r, NAMED_ID), text_of(r, NAMED), 0, err);
 }
 
-/* Its operations came before: they stand inside of it. */
+/* A kind follows its operations, because they are nested in it. */
 static enum status take_kind(struct reader *r, struct error *err)
 {
 	r->operations_of_kind = 0;
@@ -196,7 +199,7 @@ static enum status take_operation(struct reader *r, struct error *err)
 {
 	const char *name = text_of(r, NAMED_ELSE);
 
-	r->row.cells[NAMED_ELSE].text = NULL; /* the next one is a text of its own */
+	r->row.cells[NAMED_ELSE].text = NULL; /* the next operation starts a new text */
 	return keep_name(r, &r->operations, operation_id(r->kinds, r->operations_of_kind++), name,
 			 0, err);
 }
@@ -211,9 +214,9 @@ static enum status take_symbol(struct reader *r, struct error *err)
 			 (uint32_t)number_of(r, NAMED_REGISTERS), err);
 }
 
-/* ---- events ----------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------- */
 
-enum { KIND = ROCPD_COLUMNS - 2, OPERATION }; /* which only kernels have another use for */
+enum { KIND = ROCPD_COLUMNS - 2, OPERATION }; /* only kernels use these cells otherwise */
 
 static enum status put_row(struct reader *r, enum rocpd_table table, struct error *err)
 {
@@ -250,7 +253,7 @@ static enum status take_copy(struct reader *r, struct error *err)
 	return put_row(r, ROCPD_COPIES, err);
 }
 
-/* Operations are ..._ALLOCATE and ..._FREE, of virtual memory too; the address is hexadecimal. */
+/* The operations end in ALLOCATE or FREE, also for virtual memory; the address is hexadecimal. */
 static enum status take_allocation(struct reader *r, struct error *err)
 {
 	const char *operation = operation_of(r);
@@ -289,7 +292,8 @@ static enum status take_sample(struct reader *r, struct error *err)
 	return buf_status(&r->samples, err);
 }
 
-/* The counters of a dispatch; the row is taken as that of a counter, which refers to event 0. */
+/* Converts the counters of a dispatch.  The row is reused for each counter, which refers to event
+ * 0. */
 static enum status take_counters(struct reader *r, struct error *err)
 {
 	const struct sample *samples = (const struct sample *)(const void *)r->samples.data;
@@ -319,7 +323,7 @@ static enum status count_unread(struct reader *r, struct error *err)
 	return ST_OK;
 }
 
-/* ---- the document ----------------------------------------------------------------------- */
+/* ---- the document ------------------------------------------------------------------------- */
 
 #define WORK                                                                                       \
 	{ ROCPD_BEGIN, "start_timestamp" }, { ROCPD_END, "end_timestamp" },                        \
@@ -349,7 +353,7 @@ static const struct record {
 	enum status (*take)(struct reader *r, struct error *err);
 	struct {
 		int column;
-		const char *path; /* behind that of the record, NULL: the last */
+		const char *path; /* relative to the record's path; NULL ends the list */
 	} fields[FIELDS_MOST];
 } records[] = {
 	{ "metadata",
@@ -419,7 +423,7 @@ static const struct record {
 	{ "buffer_records.pc_sample_stochastic[]", UNREAD },
 };
 
-/* A fault of the scanner is one of the input, and ends it. */
+/* Records an error of the scanner as the error that ends the input. */
 static enum status scanned(struct reader *r, enum status status, const struct error *err)
 {
 	if (status != ST_OK && status != ST_MEMORY)
@@ -449,8 +453,8 @@ static void take_field(struct reader *r, const struct record *in, const struct j
 	}
 }
 
-/* The value that begins with `first` and has the path of `len` bytes; `in`: the record that it
- * belongs to, NULL: none. */
+/* Reads the value that begins with `first`, whose path has `len` bytes.  `in` is the record to
+ * which it belongs, or NULL. */
 static enum status read_process(struct reader *r, const struct json *first, struct error *err);
 static enum status read_value(struct reader *r, const struct json *first, size_t len,
 			      const struct record *in, struct error *err)
@@ -462,7 +466,7 @@ static enum status read_value(struct reader *r, const struct json *first, size_t
 		return read_process(r, first, err);
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]) && !own && r->is_begun; i++)
 		own = !strcmp(records[i].path, r->path) ? &records[i] : NULL;
-	if (own && !in) { /* what stands inside of another has columns beside it */
+	if (own && !in) { /* a nested record shares the row of the outer one */
 		memset(r->row.cells, 0, sizeof(r->row.cells));
 		buf_clear(&r->texts);
 	}
@@ -541,7 +545,7 @@ static enum status rocprof_read(struct spool_source *s, struct input *in, const 
 	if (status == ST_OK)
 		status = read_value(r, &token, 0, NULL, err);
 	if (status == ST_OK)
-		status = next_token(r, &token, err); /* nothing may follow */
+		status = next_token(r, &token, err); /* fails if anything follows */
 	if (status == ST_OK && !r->is_begun)
 		status = fail(err, ST_FORMAT, 0, "JSON, but not of rocprofv3: it has no " TOP);
 	if (r->is_begun && r->base.fault.status != ST_OK)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of events of a database. */
+/* Reads the event tables of a database. */
 #include "convert/source/rocpd/internal.h"
 
 #include <stdio.h>
 
-/* What each statement begins with: the number of the row, and what all events have. */
+/* The begin of each statement: the row's number and the columns that all events have. */
 #define HEAD(begin, end)                                                                           \
 	"SELECT d.rowid, " begin ", " end ", <d.[pid]>, <d.[tid]>, <e.[stack_id]>, "
 #define EVENTS "LEFT JOIN [rocpd_event{}] e ON e.id = d.event_id AND e.guid = d.guid "
@@ -65,7 +65,7 @@ static const struct table {
 	[ROCPD_SAMPLES] = { "rocpd_sample", sample_sql },
 	[ROCPD_COUNTERS] = { "rocpd_pmc_event", counter_sql },
 };
-/* Their rows say nothing that the tables above do not have, but for dependencies. */
+/* Except for dependencies, the tables above contain everything that these rows do. */
 static const char *const unread[] = { "rocpd_graph_launch", "rocpd_hip_event",
 				      "rocpd_event_operation" };
 
@@ -80,7 +80,7 @@ static void note_fault(struct rocpd_database *d, const char *table, uint64_t row
 	database_fault(d->db, what, &d->base.fault);
 }
 
-/* The row after one that is too long to be loaded. */
+/* Skips a row that is too long to be loaded; *last becomes its number. */
 static bool pass_long_row(struct rocpd_database *d, sqlite3_stmt *s, const char *table,
 			  int64_t *last)
 {
@@ -160,7 +160,7 @@ enum status rocpd_read_rows(struct rocpd_database *d, struct error *err)
 	char sql[128];
 	int64_t count;
 
-	/* Where there are counters it has to be known when the kernels began. */
+	/* Counters need the begin of their kernels. */
 	snprintf(sql, sizeof(sql), "SELECT 1 FROM [rocpd_pmc_event%s]", d->uuid);
 	d->base.has_counters = database_number(d->db, sql, &count);
 	for (size_t i = 0; i < ROCPD_TABLES; i++)

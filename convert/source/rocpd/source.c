@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ROCm's rocpd: what rocprofv3 writes by default, kernels, copies, allocations, API calls, ROCTx
- * ranges and hardware counters of AMD GPUs.  Its times are of the clock since the machine started.
+ * Reads ROCm's rocpd, the default output of rocprofv3: kernels, copies, allocations, API calls,
+ * ROCTx ranges and hardware counters of AMD GPUs.  Its times count from the boot of the machine.
  */
 #include "convert/input/input.h"
 #include "convert/source/rocpd/internal.h"
@@ -19,8 +19,8 @@ static int rocpd_bid(const uint8_t *head, size_t len)
 
 /* ---- statements ------------------------------------------------------------------------- */
 
-/* Whether `column` of the table that the statement calls `alias` can be asked for; a name in
- * brackets is never taken for a text. */
+/* Returns whether a column exists: `name` is ALIAS.[COLUMN], and `from` the rest of the statement,
+ * which defines the alias.  SQLite never treats a name in brackets as a text. */
 static bool has_column(struct rocpd_database *d, const char *from, const char *name, size_t len)
 {
 	char sql[ROCPD_SQL_BYTES];
@@ -32,7 +32,7 @@ static bool has_column(struct rocpd_database *d, const char *from, const char *n
 	return s != NULL;
 }
 
-/* Appends up to `most` bytes of the statement with each {} replaced. */
+/* Copies the statement to `out`, as far as it fits, with each {} replaced by the uuid. */
 static size_t put_uuid(const struct rocpd_database *d, const char *sql, char out[ROCPD_SQL_BYTES])
 {
 	size_t at = 0;
@@ -163,7 +163,8 @@ static enum status read_agent(struct rocpd_database *d, sqlite3_stmt *s, struct 
 	TRY(rocpd_keep(&d->base.gpus, sqlite3_column_int64(s, 0), (uint64_t)device.id + 1, err));
 	if (!device.process)
 		return ST_OK;
-	/* The product's name ("AMD Instinct MI300X"), else that of its architecture ("gfx942"). */
+	/* Prefer the product's name ("AMD Instinct MI300X") to that of its architecture ("gfx942").
+	 * */
 	TRY(rocpd_text(d, s, 4, &device.name, err));
 	if (!device.name)
 		TRY(rocpd_text(d, s, 5, &device.name, err));

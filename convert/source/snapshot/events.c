@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a snapshot: what the allocator gave and got back, and marks of what it did with CUDA.
- */
+/* Creates the events of a snapshot: allocations and frees of the allocator, and marks of its CUDA
+ * operations. */
 #include "convert/source/snapshot/internal.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum status snapshot_device(struct snapshot *s, size_t ordinal, struct device_st
 	struct track track = { .type = TRACK_ALLOCATOR,
 			       .process = s->to.process,
 			       .device = (uint32_t)(d - s->devices),
-			       .context = 1 /* PyTorch's number of CUDA */ };
+			       .context = 1 /* device type that PyTorch uses for CUDA */ };
 	struct device device = { .process = s->to.process, .id = track.device };
 	char text[48];
 	uint32_t name;
@@ -42,7 +42,7 @@ enum status snapshot_device(struct snapshot *s, size_t ordinal, struct device_st
 	return ST_OK;
 }
 
-/* What all events have: where in the program, on which stream and of which pool. */
+/* Adds the attributes that all events have: the code, the stream and the pool. */
 enum status snapshot_put_place(struct snapshot *s, const struct place *at, const struct entry *e,
 			       struct error *err)
 {
@@ -85,7 +85,8 @@ enum status snapshot_put_event(struct snapshot *s, struct event *e, int64_t at_u
 	return import_put(&s->to, e, err);
 }
 
-/* Of the allocator: the totals are filled in when it is read again in order of time. */
+/* Puts an event of the allocator.  Its totals are 0 here; snapshot_next() sets them in time order.
+ * */
 enum status snapshot_put_pool(struct snapshot *s, enum kind kind, const struct place *at,
 			      const struct entry *from, struct error *err)
 {

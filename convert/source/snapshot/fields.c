@@ -28,7 +28,7 @@ enum status stack_named(struct snapshot *s, enum stack_kind kind, uint32_t of, u
 		[STACK_EARLIER] = "(taken before the recording)",
 		[STACK_FREED] = "(earlier, freed at %.*s)",
 	};
-	/* ids of lists are numbers of values of the pickle, which are far below */
+	/* Ids of lists are numbers of values in the pickle, which are far smaller. */
 	uint64_t key = UINT64_MAX - ((uint64_t)of * STACK_KINDS + kind), *known;
 	struct stack stack = { .whole = 0 };
 	size_t len = 0;
@@ -52,7 +52,7 @@ enum status stack_named(struct snapshot *s, enum stack_kind kind, uint32_t of, u
 	return ST_OK;
 }
 
-/* The place of a stack among those of the snapshot. */
+/* Sets *place to the index in `stacks` of a list of frames. */
 static enum status stack_take(struct snapshot *s, struct pickle_value **at, uint32_t *place,
 			      struct error *err)
 {
@@ -97,7 +97,7 @@ enum field_type { NUMBER, VALUE, PAIR, FRAMES };
 static const struct {
 	const char *key;
 	enum field_type type;
-	size_t at; /* of struct entry */
+	size_t at; /* offset in struct entry */
 } fields[] = {
 	{ "action", VALUE, offsetof(struct entry, action) },
 	{ "addr", NUMBER, offsetof(struct entry, at.address) },
@@ -125,7 +125,8 @@ static const struct {
 };
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
-/* A key is one text in the whole pickle, so its number says which field it is. */
+/* Finds the field of a key.  A key is one text value in the whole pickle, so its id identifies the
+ * field. */
 static enum status field_find(struct snapshot *s, const struct pickle_value *key, size_t *field,
 			      struct error *err)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's memory snapshots (torch.cuda.memory._snapshot(), memory_snapshot.cpp): the blocks of
- * the caching allocator at the end, and a ring of its earlier operations.
+ * Reads PyTorch's memory snapshots (torch.cuda.memory._snapshot(), memory_snapshot.cpp): the blocks
+ * of the caching allocator at the end, and a ring of its earlier operations.
  *
  * The state before the ring follows from the end.  A block that is in use at the end or freed in
  * the ring, but not allocated in it, becomes an allocation that began earlier.
  *
  * An allocation is an event of the allocator's track that lasts until its memory can be used again
  * (free_completed).  If the program freed it earlier, because another stream still used it, a mark
- * free_requested says when.  CUDA operations and the segments at the end are marks on a second
+ * free_requested has the time.  CUDA operations and the segments at the end are marks on a second
  * track.
  */
 #include "convert/source/snapshot/internal.h"
@@ -21,9 +21,9 @@
 #include <string.h>
 
 enum {
-	VALUES_MOST = 192 << 20, /* bytes: of what a snapshot names again */
-	BLOCKS_MOST = 1 << 21,   /* in use at the end, or before the ring */
-	OPEN_MOST = 1024,        /* annotations in each other */
+	VALUES_MOST = 192 << 20, /* bytes of values to which a snapshot refers again */
+	BLOCKS_MOST = 1 << 21,   /* blocks in use at the end or before the ring */
+	OPEN_MOST = 1024,        /* nested annotations */
 };
 static const struct pickle_list lists[] = {
 	[LIST_TRACES] = { "device_traces", true },
@@ -50,7 +50,8 @@ static uint64_t key_of(const struct place *at)
 	return (uint64_t)at->address ^ (uint64_t)at->device << 57;
 }
 
-/* What the program gave up and another stream still used when something else was done. */
+/* Puts a mark for memory that the program freed while another stream still used it, once another
+ * operation follows. */
 static enum status end_pending(struct snapshot *s, struct device_state *d, struct error *err)
 {
 	bool waits = d->waits;
@@ -66,7 +67,7 @@ static enum status take_free(struct snapshot *s, struct device_state *d, const s
 	uint64_t key = key_of(&e->at);
 	uint64_t *stack = map_find(&s->live, key);
 
-	if (!stack) { /* it was there before the ring */
+	if (!stack) { /* allocated before the ring */
 		if (s->block_count + s->earlier_count == BLOCKS_MOST) {
 			import_lose(&s->to, LOSS_CEILING, 1);
 			return ST_OK;
@@ -107,7 +108,7 @@ static enum status take_entry(struct snapshot *s, size_t ordinal, struct pickle_
 		return ST_OK;
 	}
 	e.at.device = (uint32_t)ordinal;
-	if (!e.has_time) /* of before version 2.1: their order is all there is */
+	if (!e.has_time) /* before version 2.1: only their order is known */
 		e.time_us = d->entries;
 	if (!d->entries++)
 		d->begin_us = e.time_us - 1;
@@ -126,14 +127,14 @@ static enum status take_entry(struct snapshot *s, size_t ordinal, struct pickle_
 	if (!stack)
 		return fail_memory(err);
 	*stack = e.at.stack;
-	if (!is_new) /* the ring has no end of the one before */
+	if (!is_new) /* the ring does not contain the previous free */
 		import_lose(&s->to, LOSS_DAMAGED, 1);
 	return is_new ? snapshot_put_pool(s, KIND_ALLOC, &e.at, &e, err) : ST_OK;
 }
 
 /* ---- segments --------------------------------------------------------------------------- */
 
-/* A block, or with `history` of versions before 2.0 what it was last used for. */
+/* Reads a block.  Versions before 2.0 have a `history`, whose first item is its last use. */
 static enum status take_block(struct snapshot *s, struct segment *g, struct pickle_value *v,
 			      int64_t *address, struct error *err)
 {
@@ -212,7 +213,7 @@ static enum status take_segment(struct snapshot *s, struct pickle_value *v, stru
 	return ST_OK;
 }
 
-/* What record_function says of the program's steps: two entries for each range. */
+/* Reads an annotation of record_function, such as a step: a range has two entries. */
 static enum status take_annotation(struct snapshot *s, struct pickle_value *v, struct error *err)
 {
 	struct device_state *d;
@@ -235,7 +236,7 @@ static enum status take_annotation(struct snapshot *s, struct pickle_value *v, s
 		if (s->open[i].name != e.name)
 			continue;
 		from.requested = s->open[i].begin_us;
-		s->open_count = i; /* what is inside has ended */
+		s->open_count = i; /* nested ranges have ended */
 		e.track = d->segments;
 		import_begin(&s->to);
 		if (from.time_us < INT64_MAX / SNAPSHOT_US &&
@@ -249,7 +250,7 @@ static enum status take_annotation(struct snapshot *s, struct pickle_value *v, s
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* What a segment holds, after all that the ring says of it. */
+/* Puts a mark with the sums of a segment after the last entry of the ring. */
 static enum status put_segment(struct snapshot *s, const struct segment *g, struct error *err)
 {
 	static const char *const keys[SEGMENT_SUMS] = {
@@ -274,8 +275,8 @@ static enum status put_segment(struct snapshot *s, const struct segment *g, stru
 }
 
 /*
- * Memory that was taken before the ring and freed in it.  With a history of all operations a free
- * has its own stack, which does not say who took the memory.
+ * Puts memory that was allocated before the ring and freed in it.  If the history of all operations
+ * was recorded, a free has its own stack, which does not show who allocated the memory.
  */
 static enum status put_earlier(struct snapshot *s, struct place at, struct error *err)
 {
@@ -284,7 +285,7 @@ static enum status put_earlier(struct snapshot *s, struct place at, struct error
 	return snapshot_put_pool(s, KIND_ALLOC, &at, NULL, err);
 }
 
-/* Blocks in use that the ring did not allocate, and segments that it did not: all of before it. */
+/* Puts what existed before the ring: blocks in use and segments that the ring did not allocate. */
 static enum status take_end(struct snapshot *s, struct error *err)
 {
 	for (size_t i = 0; i < SNAPSHOT_DEVICES; i++) {
@@ -304,7 +305,7 @@ static enum status take_end(struct snapshot *s, struct error *err)
 		else
 			TRY(snapshot_put_pool(s, KIND_ALLOC, &s->blocks[i], NULL, err));
 	}
-	if (s->all_count && s->live.count) /* of a file that was cut or changed */
+	if (s->all_count && s->live.count) /* the file was truncated or changed */
 		import_lose(&s->to, LOSS_DAMAGED, s->live.count);
 	for (size_t i = 0; i < s->all_count; i++)
 		TRY(put_segment(s, &s->all[i], err));
@@ -327,7 +328,7 @@ static enum status take_item(void *user, size_t list, size_t ordinal, struct pic
 	return take_annotation(s, item, err);
 }
 
-/* The settings of the allocator become attributes of the process. */
+/* Adds the settings of the allocator as attributes of the process. */
 static enum status put_settings(struct snapshot *s, const struct pickle_value *settings,
 				struct error *err)
 {
@@ -349,7 +350,7 @@ static enum status put_settings(struct snapshot *s, const struct pickle_value *s
 	return ST_OK;
 }
 
-/* Where the writer did not give it item by item, as in a file with types of lists. */
+/* Reads a list that was not streamed, because the writer marks the types of lists. */
 static enum status take_rest(struct snapshot *s, const struct pickle_value *root, size_t list,
 			     struct error *err)
 {
@@ -367,7 +368,7 @@ static enum status take_rest(struct snapshot *s, const struct pickle_value *root
 	return ST_OK;
 }
 
-/* The rank that the file's name has: rank0_snapshot.pickle, snapshot-rank_12.pkl */
+/* Sets the rank from the file's name: rank0_snapshot.pickle, snapshot-rank_12.pkl. */
 static enum status take_process(struct snapshot *s, const char *path, struct error *err)
 {
 	const char *slash = strrchr(path, '/'), *at = strcasestr(slash ? slash : path, "rank");
@@ -401,15 +402,16 @@ static enum status read_all(struct snapshot *s, struct input *in, struct error *
 
 /* ---- totals ----------------------------------------------------------------------------- */
 
-/* Events that say how much is allocated and reserved after them: sums, in order of time. */
+/* Running sums in time order, from which events get how much is allocated and reserved after them.
+ * */
 struct levels {
 	uint64_t allocated[SNAPSHOT_DEVICES], reserved[SNAPSHOT_DEVICES];
-	uint32_t names[4]; /* of marks: two that add to what is reserved, two that take away */
+	uint32_t names[4]; /* names of marks: two that increase `reserved`, two that decrease it */
 	uint64_t *words;
 	size_t cap;
 };
 
-/* What was reserved when the ring began is what is at the end without what came and went. */
+/* Computes what was reserved when the ring began: the bytes at the end minus the ring's changes. */
 static enum status take_levels(struct snapshot *s, struct spool_source *source, struct error *err)
 {
 	static const char *const names[4] = { "segment_alloc", "segment_map", "segment_free",
@@ -426,7 +428,7 @@ static enum status take_levels(struct snapshot *s, struct spool_source *source, 
 	for (size_t i = 0; i < s->all_count; i++)
 		l->reserved[s->all[i].at.device] += s->all[i].sums[SEGMENT_TOTAL];
 	for (size_t i = 0; i < SNAPSHOT_DEVICES; i++)
-		if ((int64_t)l->reserved[i] < 0) /* the end is not of this ring */
+		if ((int64_t)l->reserved[i] < 0) /* the end does not belong to this ring */
 			l->reserved[i] = 0;
 	return ST_OK;
 }
@@ -481,7 +483,7 @@ static enum status snapshot_read(struct spool_source *source, struct input *in,
 		return fail_memory(err);
 	import_init(&s->to, source->trace, source->spool, 0);
 	status = read_all(s, in, &own);
-	if (status != ST_OK && s->to.events) { /* what came before the fault is good */
+	if (status != ST_OK && s->to.events) { /* keep the events before the error */
 		source->fault = own;
 		status = ST_OK;
 	}

@@ -7,12 +7,12 @@
 #include <string.h>
 
 enum {
-	ROW_BYTES_LEAST = 4, /* of a cell with its pointer */
+	ROW_BYTES_LEAST = 4, /* least bytes of a cell and its pointer */
 	VERSION_AT = 18,
-	VERSION_BYTES = 2, /* in the file's header: 1 journal, 2 write-ahead log */
+	VERSION_BYTES = 2, /* format in the file's header: 1 journal, 2 write-ahead log */
 	CACHE_KIB = 4096,
-	/* instructions of SQLite between two looks; looks at least, and instructions for a byte:
-	 * real exports need less than one */
+	/* Instructions of SQLite between two calls of probe(); least limit of calls; and
+	 * instructions allowed per byte of the file, of which real exports need less than one. */
 	PROBE = 10000,
 	PROBES_LEAST = 100,
 	OPS_A_BYTE = 40,
@@ -35,9 +35,9 @@ static int file_read(sqlite3_file *f, void *bytes, int len, sqlite3_int64 at)
 	const struct input *in = ((struct database_file *)f)->in;
 	size_t got = 0;
 
-	/* A truncated compressed file ends where its fault is. */
+	/* A truncated compressed file ends where its error is. */
 	input_read_at(in, (uint64_t)at, bytes, (size_t)len, &got, NULL);
-	/* What is in a write-ahead log is not here: the file says that it has a journal. */
+	/* A write-ahead log is not accessible here, so the header is changed to say "journal". */
 	for (sqlite3_int64 i = VERSION_AT; i < VERSION_AT + VERSION_BYTES; i++)
 		if (i >= at && i - at < (sqlite3_int64)got && ((uint8_t *)bytes)[i - at] == 2)
 			((uint8_t *)bytes)[i - at] = 1;
@@ -63,7 +63,7 @@ static int file_traits(sqlite3_file *f)
 	return SQLITE_IOCAP_IMMUTABLE;
 }
 
-/* SQLite neither locks nor writes what is immutable, so it calls none of the other methods. */
+/* SQLite neither locks nor writes an immutable file, so it calls none of the other methods. */
 static const sqlite3_io_methods file_methods = {
 	.iVersion = 1,
 	.xClose = file_close,
@@ -106,7 +106,8 @@ static void settle(struct database *d)
 	sqlite3_exec(d->db, sql, NULL, NULL, NULL);
 }
 
-/* A damaged tree may have more rows than anybody waits for, and a statement may never return. */
+/* Interrupts SQLite: a damaged tree may appear to have billions of rows, and a statement may never
+ * end. */
 static int probe(void *self)
 {
 	struct database *d = self;
@@ -161,7 +162,7 @@ sqlite3_stmt *database_ask(struct database *d, const char *sql)
 {
 	sqlite3_stmt *s = NULL;
 
-	sqlite3_prepare_v2(d->db, sql, -1, &s, NULL); /* NULL after an error */
+	sqlite3_prepare_v2(d->db, sql, -1, &s, NULL); /* stays NULL after an error */
 	return s;
 }
 

@@ -8,7 +8,7 @@
 
 enum { ATTRS_MOST = 256, TOKEN_BYTES = 32, ATTR_KEY_BYTES = 128 };
 
-/* Numbers that repeat from event to event; others are argument values. */
+/* Keys whose numbers repeat from event to event; other numbers are argument values. */
 static const char *const repeating[] = { "device_id",
 					 "context_id",
 					 "program_id",
@@ -42,8 +42,8 @@ static const struct attr *find_attr(const struct buf *list, uint32_t key)
 }
 
 /*
- * A stat may come again, as `_src` of JAX does in each of its events: readers take the first.  A
- * second of another value is kept under a key of its own.
+ * Adds an attribute.  A stat may be repeated, as JAX's `_src` is in each of its events: readers use
+ * the first one.  A second one with another value is kept under a key of its own.
  */
 static enum status put_attr(struct xplane_import *x, const struct attr *a, bool is_arg,
 			    struct error *err)
@@ -92,7 +92,7 @@ enum status xplane_attr_value(struct xplane_import *x, const struct xplane_value
 
 /* ---- details: tokens of one text ---- */
 
-/* By CUPTI's number of a kind of memory. */
+/* Indexed by CUPTI's number of a memory kind. */
 static const char *const memory_words[] = {
 	"unknown", "pageable", "pinned",        "device",
 	"array",   "managed",  "device_static", "managed_static",
@@ -110,7 +110,7 @@ enum token_form { AS_NUMBER, AS_TRIPLE, AS_REAL, AS_BYTES, AS_MEMORY };
 static const struct token {
 	const char *word;
 	uint8_t kind, form;
-	const char *field; /* of records.def, or a name of our own */
+	const char *field; /* key in records.def, or a name of our own */
 } tokens[] = {
 	{ "regs", KIND_KERNEL, AS_NUMBER, "registers" },
 	{ "static_shared", KIND_KERNEL, AS_NUMBER, "static_shared" },
@@ -173,7 +173,7 @@ static enum status put_token(struct xplane_import *x, const struct token *t, con
 	return xplane_attr(x, t->field, ATTR_F64, bits, false, err);
 }
 
-/* "key:value"; *is_token is false where the key is none of this kind. */
+/* Reads "key:value"; *is_token is false if the event's kind has no such key. */
 static enum status take_token(struct xplane_import *x, const char *token, size_t len,
 			      struct event *e, bool *is_token, struct error *err)
 {
@@ -214,6 +214,6 @@ enum status xplane_attr_details(struct xplane_import *x, const struct xplane_val
 		TRY(take_token(x, text + at, end - at, e, &is_token, err));
 		all = all && is_token;
 	}
-	*taken = all; /* else the caller keeps the text, too */
+	*taken = all; /* otherwise the caller keeps the text too */
 	return ST_OK;
 }

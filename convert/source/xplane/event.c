@@ -6,19 +6,20 @@
 
 #include <stdio.h>
 
-/* Times of a line from here on count from the epoch (2001), not from the begin of the profile. */
+/* Times of a line that are at least this (2001) count from the epoch, not from the profile's begin.
+ * */
 #define ABSOLUTE_NS ((int64_t)1000000000000000000)
 
 enum { PS = 1000 };
 
-struct draft { /* an XEvent while it becomes an event */
+struct draft { /* state of an XEvent while it is converted */
 	struct event event;
 	struct xplane_place *place;
 	struct track track;
 	int64_t metadata_id, offset_ps, duration_ps;
 	bool is_aggregate;                    /* it has a count instead of a time */
-	struct xplane_value roles[XROLE_END]; /* key 0: not there, or used up */
-	double value;                         /* of a counter */
+	struct xplane_value roles[XROLE_END]; /* key 0: missing, or used already */
+	double value;                         /* value of a counter */
 	bool has_value;
 };
 
@@ -28,7 +29,7 @@ static bool role_u64(const struct xplane_import *x, const struct draft *d, enum 
 	return d->roles[role].key && xplane_value_u64(x, &d->roles[role], out);
 }
 
-/* ---- what it holds ---- */
+/* ---- stats ---- */
 
 static enum status take_value(struct xplane_import *x, struct draft *d,
 			      const struct xplane_value *v, struct error *err)
@@ -85,15 +86,16 @@ static enum status take_fields(struct xplane_import *x, struct draft *d, struct 
 	return ST_OK;
 }
 
-/* ---- when ---- */
+/* ---- times ---- */
 
-/* Rounds down, also below zero. */
+/* Rounds down, also for negative numbers. */
 static int64_t ns_of(int64_t ps)
 {
 	return ps / PS - (ps % PS < 0);
 }
 
-/* False: it has no time that can be used.  What is finer than a nanosecond is kept beside it. */
+/* Sets the event's times; *usable is false if it has none.  Parts of nanoseconds become attributes.
+ * */
 static enum status take_times(struct xplane_import *x, struct draft *d, bool *usable,
 			      struct error *err)
 {
@@ -128,14 +130,14 @@ static enum status take_times(struct xplane_import *x, struct draft *d, bool *us
 	return xplane_attr(x, ".duration_ps", ATTR_U64, (uint64_t)(d->duration_ps % PS), true, err);
 }
 
-/* ---- what it is ---- */
+/* ---- classification ---- */
 
 static bool begins(const char *name, const char *with)
 {
 	return strncasecmp(name, with, strlen(with)) == 0;
 }
 
-/* CUPTI's copyKind, from the names of XLA's tracer for NVIDIA and for AMD, and from ours. */
+/* CUPTI's copyKind, by the names that XLA's tracers for NVIDIA and AMD and Tacho use. */
 static const struct copy_name {
 	const char *begin;
 	uint8_t kind;
@@ -177,13 +179,13 @@ static void classify_device(struct draft *d, const char *name)
 		d->event.kind = KIND_MEMSET;
 	else if (d->roles[XROLE_GRAPH_EXEC].key || begins(name, "CudaGraphExec"))
 		d->event.kind = KIND_GRAPH;
-	else if (!d->roles[XROLE_CORRELATION].key) { /* a picture, such as a module's span */
+	else if (!d->roles[XROLE_CORRELATION].key) { /* derived, such as a module's span */
 		d->event.kind = KIND_RANGE;
 		d->event.subkind = RANGE_GPU_ANNOTATION;
 	}
 }
 
-/* A memory event: "GPU_6_bfc" is device 6. */
+/* Classifies a memory event; an allocator named "GPU_6_bfc" belongs to device 6. */
 static void classify_memory(struct xplane_import *x, struct draft *d, bool is_free)
 {
 	uint64_t device = NO_ID;
@@ -200,10 +202,11 @@ static void classify_memory(struct xplane_import *x, struct draft *d, bool is_fr
 	d->track.type = TRACK_ALLOCATOR;
 	d->track.device = (uint32_t)device;
 	d->track.name = 0;
-	d->track.context = device != NO_ID; /* Kineto's type of device: CUDA, or the host */
+	d->track.context = device != NO_ID; /* Kineto's device type: 1 is CUDA, 0 the host */
 }
 
-/* An event that we wrote is what it was before. */
+/* Restores the class of an event that Tacho wrote.  Returns false if the event was not written by
+ * Tacho. */
 static bool classify_own(struct xplane_import *x, struct draft *d)
 {
 	const struct xplane_value *c = &d->roles[XROLE_CLASS], *k = &d->roles[XROLE_KIND];
@@ -233,7 +236,7 @@ static bool is_api_name(const char *name)
 	return begins(name, "cu") || begins(name, "hip") || begins(name, "hsa");
 }
 
-/* What the work of a call is; NULL: the event does not say. */
+/* Returns the details of a call's work, or NULL if the event has none. */
 static const struct xplane_value *call_details(const struct draft *d)
 {
 	static const uint8_t roles[] = { XROLE_KERNEL_DETAILS, XROLE_MEMCPY_DETAILS,
@@ -245,7 +248,8 @@ static const struct xplane_value *call_details(const struct draft *d)
 	return NULL;
 }
 
-/* TensorFlow names a call by its work: by the kernel, or "MemcpyH2D". */
+/* Returns the subkind of a call.  TensorFlow names a call after its work: a kernel, or "MemcpyH2D".
+ * */
 static uint8_t class_of_call(const struct xplane_import *x, const struct draft *d, const char *name)
 {
 	const struct xplane_value *v = d->place->is_host ? call_details(d) : NULL;
@@ -287,11 +291,11 @@ static void classify_host(struct xplane_import *x, struct draft *d, const char *
 		d->event.subkind = RANGE_PYTHON;
 	else if (strncmp(name, "NVTX:", 5) == 0)
 		d->event.subkind = RANGE_NVTX;
-	else /* what a framework calls its own functions is C++ */
+	else /* frameworks name their own functions in C++ syntax */
 		d->event.subkind = strstr(name, "::") ? RANGE_OP : RANGE_ANNOTATION;
 }
 
-/* ---- stats that are members ---- */
+/* ---- stats that become members ---- */
 
 static void use(struct xplane_import *x, struct draft *d, enum xplane_role role, uint64_t *member)
 {
@@ -300,7 +304,7 @@ static void use(struct xplane_import *x, struct draft *d, enum xplane_role role,
 	if (role_u64(x, d, role, member))
 		d->roles[role].key = 0;
 	else
-		x->damaged++; /* of a wrong type: an attribute like others */
+		x->damaged++; /* wrong type: it remains an attribute */
 }
 
 static enum status use_details(struct xplane_import *x, struct draft *d, struct error *err)
@@ -379,7 +383,7 @@ enum status xplane_import_event(struct xplane_import *x, struct bytes event,
 		classify_host(x, &d, name);
 	}
 	TRY(take_members(x, &d, err));
-	/* All events of a line that are on a track of its type are on one track. */
+	/* All events of a line whose track has the line's type are on one track. */
 	own = d.track.type == place->track.type;
 	d.event.track =
 		own && place->track_id ? place->track_id : trace_track(x->to.trace, &d.track, err);

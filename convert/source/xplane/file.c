@@ -2,7 +2,8 @@
 #include "convert/input/input.h"
 #include "convert/source/xplane/internal.h"
 
-/* `len` bytes from `at`, which must be in the file; empty and is_truncated: they cannot be read. */
+/* Returns `len` bytes at `at`, which must be in the file.  After an error the result is empty and
+ * is_truncated. */
 static struct bytes show(struct xplane_file *f, uint64_t at, size_t len)
 {
 	struct bytes none = bytes_init(NULL, 0);

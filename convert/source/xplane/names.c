@@ -3,7 +3,7 @@
 
 #include "schemas/model/records.h"
 
-enum { SHOWN_BYTES = 32 /* of a bytes value */ };
+enum { SHOWN_BYTES = 32 /* most bytes of a value that are kept */ };
 
 static const struct xplane_stat_name *find_stat(const struct xplane_import *x, int64_t id)
 {
@@ -26,7 +26,7 @@ const struct xplane_event_name *xplane_event_name(const struct xplane_import *x,
 	return at ? (const struct xplane_event_name *)(const void *)x->events.data + *at : NULL;
 }
 
-/* A row of an id; the first of several with an id counts. */
+/* Adds a row for an id; the first one with a given id wins. */
 static enum status keep_row(struct buf *rows, struct map *ids, int64_t id, const void *row,
 			    size_t size, struct error *err)
 {
@@ -44,7 +44,7 @@ static enum status keep_row(struct buf *rows, struct map *ids, int64_t id, const
 
 /* ---- stats ---- */
 
-/* Small ones are kept in hexadecimal, as a text. */
+/* Converts a short value of bytes to a hexadecimal text; a long one is not kept. */
 static enum status keep_blob(struct xplane_import *x, struct bytes blob, struct xplane_value *v,
 			     struct error *err)
 {
@@ -64,7 +64,8 @@ static enum status keep_blob(struct xplane_import *x, struct bytes blob, struct 
 	return ST_OK;
 }
 
-/* The value of a stat; *is_value is false where number and wire type are no value of a stat. */
+/* Reads the value of a stat; *is_value is false if number and wire type are not those of a value.
+ * */
 static enum status take_value(struct xplane_import *x, const struct pb_field *f,
 			      struct xplane_value *v, bool *is_value, struct error *err)
 {
@@ -115,7 +116,7 @@ enum status xplane_value_take(struct xplane_import *x, struct bytes stat, struct
 	int64_t id = 0;
 
 	*out = (struct xplane_value){ 0 };
-	out->key = 1; /* until keep_blob() sets it to 0 */
+	out->key = 1; /* keep_blob() may set it to 0 */
 	while (pb_next(&stat, &f)) {
 		if (f.number == XSTAT_METADATA_ID && f.wire == PB_VARINT)
 			id = (int64_t)f.u64;
@@ -125,7 +126,7 @@ enum status xplane_value_take(struct xplane_import *x, struct bytes stat, struct
 	}
 	name = find_stat(x, id);
 	if (!out->key)
-		return ST_OK; /* counted as left out */
+		return ST_OK; /* already counted in left_out */
 	if (stat.is_truncated || !any || !name) {
 		x->damaged++;
 		out->key = 0;
@@ -217,7 +218,7 @@ static enum status read_event_name(struct xplane_import *x, struct xplane_span *
 	struct xplane_field f;
 	uint32_t shown = 0;
 
-	if (!row->count) /* else the value came in parts, which protobuf adds up */
+	if (!row->count) /* else this is a further part of the value, which protobuf merges */
 		row->first = (uint32_t)(x->values.len / sizeof(v));
 	while (xplane_next(&x->file, value, &f)) {
 		if (f.number == EVENT_META_ID && f.wire == PB_VARINT)
@@ -240,7 +241,7 @@ static enum status read_event_name(struct xplane_import *x, struct xplane_span *
 	return buf_status(&x->values, err);
 }
 
-/* What a name is as the key of an attribute. */
+/* Sets the role and the attribute key of a stat. */
 static enum status settle_stat(struct xplane_import *x, struct xplane_stat_name *row,
 			       struct error *err)
 {
@@ -258,7 +259,8 @@ static enum status settle_stat(struct xplane_import *x, struct xplane_stat_name 
 		if (strlen(roles[i]) == len && memcmp(roles[i], text, len) == 0)
 			row->role = (uint8_t)i;
 	row->key = row->name;
-	/* An attribute of such a name would be taken for a member of an event of ours. */
+	/* An attribute of this name would be mistaken for a member of our events, so it gets a
+	 * suffix. */
 	for (size_t i = 0; i < count && !is_member; i++) {
 		const struct field *f = record_field(&all[i], text, len);
 
@@ -273,7 +275,8 @@ static enum status settle_stat(struct xplane_import *x, struct xplane_stat_name 
 	return import_name(&x->to, buf_text(&x->text), x->text.len, &row->key, err);
 }
 
-/* One entry of either map: the key decides, the value's own id is for who wrote no key. */
+/* Reads an entry of either map.  The entry's key is the id; without a key it is the id in the
+ * value. */
 static enum status read_entry(struct xplane_import *x, struct xplane_span entry, bool of_stats,
 			      struct error *err)
 {

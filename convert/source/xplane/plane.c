@@ -7,7 +7,7 @@
 
 /* ---- lines ---- */
 
-/* All fields of a line but its events, which may stand before them. */
+/* Reads all fields of a line but its events, because some may follow the events. */
 static enum status read_line_head(struct xplane_import *x, struct xplane_span line,
 				  struct xplane_place *p, uint64_t *events, struct error *err)
 {
@@ -42,7 +42,7 @@ static enum status read_events(struct xplane_import *x, struct xplane_span line,
 		event = xplane_bytes(&x->file, &f.span);
 		if (event.is_truncated)
 			import_lose(&x->to, LOSS_CEILING, 1);
-		else if (line.is_truncated) /* its end is missing */
+		else if (line.is_truncated) /* the event is cut off */
 			import_lose(&x->to, LOSS_DAMAGED, 1);
 		else
 			TRY(xplane_import_event(x, event, p, err));
@@ -61,7 +61,7 @@ static enum status read_line(struct xplane_import *x, struct xplane_span line,
 	if (p.is_gpu && strcmp(trace_text(x->to.trace, p.track.name, NULL), XLINE_INPUT) == 0)
 		return ST_OK;
 	line_id = (int64_t)p.track.id;
-	/* Of a TPU only operations are work; modules, steps, scopes and sources are drawn over
+	/* On a TPU only operations are work; modules, steps, scopes and sources are derived from
 	 * them. */
 	p.is_derived = p.is_tpu &&
 		       strcmp(trace_text(x->to.trace, p.track.name, NULL), XLINE_OPS) != 0 &&
@@ -77,7 +77,7 @@ static enum status read_line(struct xplane_import *x, struct xplane_span line,
 
 /* ---- planes ---- */
 
-/* The number at the end of "/device:GPU:0", also of other accelerators. */
+/* Returns the number at the end of "/device:GPU:0", also for other accelerators. */
 static uint32_t device_of(const char *name)
 {
 	const char *colon = strrchr(name, ':');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that XLA compiled.  We read none of them, but XProf computes its pages of operations
- * from them, so that an XSpace that we write needs them back, byte by byte.
+ * Reads programs that XLA compiled.  Tacho does not interpret them, but XProf computes its pages of
+ * operations from them, so an XSpace that Tacho writes must contain them byte by byte.
  */
 #include "convert/source/xplane/internal.h"
 
@@ -9,7 +9,7 @@
 
 enum { PART_BYTES = 64 * 1024, PROGRAMS_BYTES = 16 << 20, KEY_MOST = 256 };
 
-/* The bytes of a span of any length, in x->text. */
+/* Reads the bytes of a span of any length into x->text. */
 static enum status read_blob(struct xplane_import *x, const struct xplane_span *blob,
 			     struct error *err)
 {
@@ -21,14 +21,14 @@ static enum status read_blob(struct xplane_import *x, const struct xplane_span *
 		part.at = part.end;
 		part.end += blob->end - part.at < PART_BYTES ? blob->end - part.at : PART_BYTES;
 		bytes = xplane_bytes(&x->file, &part);
-		if (!bytes_left(&bytes)) /* the file's fault stays with it */
+		if (!bytes_left(&bytes)) /* x->file.fault contains the error */
 			break;
 		buf_put(&x->text, bytes.at, bytes_left(&bytes));
 	}
 	return buf_status(&x->text, err);
 }
 
-/* Whether a stat is a program, and then its bytes. */
+/* Returns whether a stat is a program, and sets *out to its bytes. */
 static bool find_program(struct xplane_import *x, struct xplane_span stat, struct xplane_span *out)
 {
 	struct xplane_field f;
@@ -64,7 +64,7 @@ static enum status take_program(struct xplane_import *x, const struct xplane_spa
 	return import_text(&x->to, key, buf_text(&x->text), x->text.len, err);
 }
 
-/* One entry of the map of event names. */
+/* Reads one entry of the map of event names. */
 static enum status read_entry(struct xplane_import *x, struct xplane_span entry, struct error *err)
 {
 	struct xplane_span value = { 0 }, rest, program;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * XSpace (.xplane.pb) of JAX, XLA and TensorFlow.  Names stand behind the events that use them and
- * the time of the whole in the last plane, so the file is read where it lies, plane by plane, and
- * its events go through a spool.
+ * Reads XSpace (.xplane.pb) of JAX, XLA and TensorFlow.  Names follow the events that use them, and
+ * the start time is in the last plane, so the file is read in place, plane by plane, and its events
+ * go through a spool.
  */
 #include "convert/input/input.h"
 #include "convert/source/xplane/internal.h"
@@ -12,8 +12,8 @@
 enum {
 	PLANES_BYTES = 4 << 20,
 	NAMES_BYTES = 64 << 20,
-	TEXT_BYTES = 17 << 20, /* of a program, else of a name */
-	NAME_MOST = 256,       /* of a plane; a longer one is none that means something */
+	TEXT_BYTES = 17 << 20, /* most bytes of a program or a name */
+	NAME_MOST = 256,       /* name of a plane; longer ones have no meaning for us */
 };
 
 #define BASE_MOST ((uint64_t)1 << 61)
@@ -23,16 +23,16 @@ struct plane_row {
 	char name[NAME_MOST];
 };
 
-struct reader { /* while the source opens */
+struct reader { /* exists while the source opens */
 	struct spool_source *source;
 	struct xplane_import import;
 	struct buf planes; /* struct plane_row */
-	uint32_t host;     /* name */
+	uint32_t host;     /* name id */
 };
 
 /* ---- the bid ---- */
 
-/* The first plane may reach beyond the head: its first fields do not. */
+/* Bids by the first plane.  It may extend beyond the head, but its first fields do not. */
 static int plane_bid(struct bytes b)
 {
 	static const char *const begins[] = { "/host:", "/device:", "Task Environment", "#Chip" };
@@ -68,7 +68,7 @@ static int xplane_bid(const uint8_t *head, size_t len)
 	return 0;
 }
 
-/* ---- what stands around the planes ---- */
+/* ---- fields around the planes ---- */
 
 static void read_plane_name(struct reader *r, struct plane_row *row)
 {
@@ -85,7 +85,7 @@ static void read_plane_name(struct reader *r, struct plane_row *row)
 	}
 }
 
-/* The planes and where they are; damage around them ends the input there. */
+/* Lists the planes and their positions; damage outside of planes ends the input there. */
 static enum status read_space(struct reader *r, struct error *err)
 {
 	struct xplane_file *file = &r->import.file;
@@ -140,7 +140,7 @@ static enum status take_environment(struct reader *r, const struct plane_row *ro
 	return ST_OK;
 }
 
-/* Attributes of the profile become the process's. */
+/* Sets the process's host, and the attributes of the profile as its attributes. */
 static enum status finish_process(struct reader *r, const char *path, struct error *err)
 {
 	struct spool_source *s = r->source;
@@ -148,7 +148,7 @@ static enum status finish_process(struct reader *r, const char *path, struct err
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const char *end = strstr(name, ".xplane.pb");
 
-	/* HOST.xplane.pb, when the file does not name its host */
+	/* The name HOST.xplane.pb is used if the file does not contain its host. */
 	if (!r->host && end && end != name)
 		TRY(import_name(&r->import.to, name, (size_t)(end - name), &r->host, err));
 	p.host = r->host;
@@ -198,7 +198,7 @@ static enum status read_input(struct reader *r, const char *path, struct error *
 	trace_provenance(s->trace)->epoch_known = x->base_ns || x->is_absolute;
 	if (x->damaged)
 		import_lose(&x->to, LOSS_DAMAGED, x->damaged);
-	if (x->left_out) /* bytes that we do not know, and texts that are too long */
+	if (x->left_out) /* unknown bytes, and texts that are too long */
 		import_lose(&x->to, LOSS_UNREAD, x->left_out);
 	return ST_OK;
 }
