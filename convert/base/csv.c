@@ -45,7 +45,7 @@ void csv_put_text(struct buf *out, const char *text, size_t len)
 			continue;
 		buf_put(out, text + from, at - from);
 		buf_put_text(out, n ? "\"" : "\xef\xbf\xbd");
-		from = n ? at : at + 1; /* a quote is put once more, with what follows it */
+		from = n ? at : at + 1; /* the next part repeats the quote */
 	}
 	if (len > from)
 		buf_put(out, text + from, len - from);

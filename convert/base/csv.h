@@ -5,10 +5,10 @@
 #include "schemas/base/buf.h"
 
 /*
- * Appends one cell, quoted if it has a quote, a comma or a control character, or begins or ends
- * with a blank.  Invalid UTF-8 and NUL become U+FFFD.
+ * Appends one cell, quoted if it contains a quote, a comma or a control character, or begins or
+ * ends with a blank.  Invalid UTF-8 and NUL become U+FFFD.
  *
- * A text that a spreadsheet would take for a formula (it begins with = + - @, a tab or the end of a
- * line, and is no number) gets an apostrophe before it, because names in a trace are not trusted.
+ * A text that a spreadsheet would treat as a formula (it begins with = + - @, a tab or the end of a
+ * line, and is not a number) gets an apostrophe in front, because names in a trace are not trusted.
  */
 void csv_put_text(struct buf *out, const char *text, size_t len);

@@ -9,7 +9,8 @@
 static char **kept;
 static size_t count, cap;
 
-/* Looks anew each time: the inode of an input that is gone may be another file's by now. */
+/* Calls stat() each time, because the inode of a deleted input may belong to another file by now.
+ * */
 bool inputs_kept_has(const struct stat *st)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tool tells while it runs. */
+/* Messages and the progress line of a tool. */
 #include "convert/base/messages.h"
 #include "schemas/base/utf8.h"
 
@@ -45,7 +45,7 @@ enum { LEFT_MAX_S = 359999, TICK_NS = 200 * 1000 * 1000, LINE_CEILING = 4096 };
 
 static const char clear[] = "\r\033[K";
 
-/* "12.3 M", "456": a count for people. */
+/* Appends a rounded count such as "12.3 M" or "456". */
 static void put_count(struct buf *out, double count)
 {
 	if (count >= 1e6)
@@ -56,7 +56,7 @@ static void put_count(struct buf *out, double count)
 		buf_putf(out, "%.0f", count);
 }
 
-/* From the share of the work that is done, which goes on at an even pace. */
+/* Appends the time left, if the work continues at the same rate; `share` of it took `spent_s`. */
 static void put_left(struct buf *out, double share, double spent_s)
 {
 	double left_s = share > 0 && share < 1 ? spent_s * (1 - share) / share : LEFT_MAX_S + 1;
@@ -113,7 +113,7 @@ struct progress_ticker {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	bool is_over; /* under the lock */
+	bool is_over; /* protected by `lock` */
 };
 
 static uint64_t clock_ns(clockid_t clock)

@@ -16,10 +16,10 @@ struct slot {
 struct ahead {
 	ahead_work work;
 	void *self;
-	pthread_mutex_t lock; /* of everything below */
+	pthread_mutex_t lock; /* protects everything below */
 	pthread_cond_t given, done;
 	size_t depth, first, begun,
-		count; /* of a ring: taken before `first`, begun before `begun` */
+		count; /* ring positions: oldest, next to begin, number of jobs */
 	bool closing;
 	unsigned threads;
 	pthread_t thread[MOST_THREADS];
@@ -31,7 +31,8 @@ static struct slot *slot_at(struct ahead *a, size_t i)
 	return &a->ring[i % a->depth];
 }
 
-/* The oldest job that nobody has begun; the lock is held, but not while it is worked on. */
+/* Runs the oldest job that has not begun.  The lock is held on entry and exit, but not during the
+ * work. */
 static void work_one(struct ahead *a)
 {
 	struct slot *slot = slot_at(a, a->begun++);
@@ -53,7 +54,7 @@ static void *run(void *arg)
 		if (a->closing)
 			break;
 		work_one(a);
-		pthread_cond_signal(&a->done); /* one thread waits, for the oldest */
+		pthread_cond_signal(&a->done); /* only one thread waits, for the oldest job */
 	}
 	pthread_mutex_unlock(&a->lock);
 	return NULL;
@@ -73,8 +74,8 @@ enum status ahead_open(struct ahead **out, unsigned threads, size_t depth, ahead
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->given, NULL);
 	pthread_cond_init(&a->done, NULL);
-	/* Signals are for the thread that gives: its reads and writes are those to be interrupted.
-	 */
+	/* Signals must reach the thread that gives jobs, because its reads and writes are to be
+	 * interrupted. */
 	sigset_t all, before;
 
 	sigfillset(&all);

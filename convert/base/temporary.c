@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /*
- * Newest first; never freed while the process lives, because a handler may look at any time.  The
- * place of one that was forgotten is taken by the next that fits.
+ * List of noted files, newest first.  Entries are never freed, because the signal handler may read
+ * the list at any time; the entry of a forgotten file is reused for the next path that fits.
  */
 struct temporary {
 	struct temporary *next;
@@ -23,7 +23,7 @@ struct temporary {
 	char path[];
 };
 static struct temporary *_Atomic newest;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* not taken by the handler */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the handler does not lock it */
 
 static struct temporary *find_room(size_t len)
 {
@@ -48,7 +48,7 @@ void temporary_note(const char *path)
 	struct temporary *t;
 
 	pthread_mutex_lock(&lock);
-	t = find_room(len); /* without memory it is not noted, which is no reason to fail */
+	t = find_room(len); /* noting is optional, so lack of memory is no error */
 	if (t) {
 		memcpy(t->path, path, len);
 		t->is_there = true;
@@ -108,7 +108,7 @@ int temporary_open(const char *folder)
 
 	if (fd >= 0 || strlen(folder) > sizeof(path) - 32)
 		return fd;
-	stpcpy(stpcpy(path, folder), "/tacho-XXXXXX"); /* where O_TMPFILE is not known */
+	stpcpy(stpcpy(path, folder), "/tacho-XXXXXX"); /* if O_TMPFILE is not supported */
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd >= 0)
 		unlink(path);
@@ -140,10 +140,10 @@ static void remove_all(int number)
 	for (t = newest; t; t = t->next)
 		if (t->is_there)
 			unlink(t->path);
-	for (t = newest; t; t = t->next) /* folders, empty now */
+	for (t = newest; t; t = t->next) /* folders, which are empty now */
 		if (t->is_there)
 			rmdir(t->path);
-	raise(number); /* at its default again, by SA_RESETHAND */
+	raise(number); /* SA_RESETHAND has restored the default action */
 }
 
 void temporary_guard(void)

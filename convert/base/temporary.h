@@ -2,8 +2,9 @@
 /*
  * temporary.h - files that must not outlive the process, even if a signal ends it.
  *
- * Note a file before making it, and forget it after it was renamed or removed.  Any thread may
- * call.  After SIGKILL files remain; their names tell what they are (.part, tacho-XXXXXX).
+ * Note a file before creating it, and forget it after it was renamed or removed.  Any thread may
+ * call these functions.  After SIGKILL files remain; their names show their purpose (.part,
+ * tacho-XXXXXX).
  */
 #pragma once
 
@@ -11,19 +12,19 @@
 
 #include <stddef.h>
 
-/* The path, which is copied, is a file or a folder that has only noted files. */
+/* Notes a file, or a folder that contains only noted files.  The path is copied. */
 void temporary_note(const char *path);
-void temporary_forget(const char *path); /* accepts NULL, and what was not noted */
+void temporary_forget(const char *path); /* accepts NULL and unknown paths */
 
-/* Makes and notes an empty file with a unique name in a folder; *path is freed with
+/* Creates and notes an empty file with a unique name in a folder; the caller frees *path with
  * temporary_remove(). */
 enum status temporary_make(char **path, const char *folder, struct error *err);
 void temporary_remove(char **path); /* removes and forgets the file; accepts NULL in *path */
 
-/* Opens a file without a name in a folder, for reading and writing; returns -1 and errno on
- * failure. */
+/* Opens a file without a name in a folder, for reading and writing.  Returns -1 and sets errno if
+ * it fails. */
 int temporary_open(const char *folder);
-/* Writes all bytes to such a file. */
+/* Writes all bytes to a file of temporary_open(). */
 enum status temporary_write(int fd, const void *bytes, size_t len, struct error *err);
 
 /*

@@ -15,27 +15,28 @@ enum {
 	TAR_MAGIC_AT = 257,
 	SUM_AT = 148,
 	SUM_BYTES = 8,
-	HEAD_BYTES = 256, /* of a member, enough to recognise reports and manifests of ours */
+	HEAD_BYTES = 256, /* bytes to recognize our reports and manifests */
 	ADDRESS_BYTES = 1024,
 };
 
 struct archive_in {
 	unpack_from from;
-	void *self; /* of `from` */
+	void *self; /* passed to `from` */
 	struct archive *archive;
-	struct error fault; /* of `from`, kept over libarchive */
-	bool is_named;      /* asked for by its address */
+	struct error fault; /* error of `from`, which libarchive would reduce to a text */
+	bool is_named;      /* opened by its address */
 	bool at_end;
-	uint64_t member; /* number of that at hand, from 1 */
+	uint64_t member; /* number of the current member, from 1 */
 	char address[ADDRESS_BYTES];
-	uint8_t pending[HEAD_BYTES]; /* bytes of the member that were looked at */
+	uint8_t pending[HEAD_BYTES]; /* bytes of the member that were read ahead */
 	size_t pending_at, pending_len;
 	uint8_t block[BLOCK_BYTES];
 };
 
 /*
- * "ustar" alone may stand at that place of any file, so the checksum has to be right, too: the sum
- * of the head's bytes in octal, with blanks in place of the sum itself (POSIX pax).
+ * Returns whether the bytes begin a tar archive.  Any file may contain "ustar" at that offset, so
+ * the checksum must match too: the sum of the header's bytes in octal, computed with blanks in
+ * place of the checksum itself (POSIX pax).
  */
 static bool is_tar(const uint8_t *head, size_t len)
 {
@@ -99,7 +100,7 @@ static enum status broken(struct archive_in *a, struct error *err)
 
 /* ---- members ---- */
 
-/* Whether a terminal shows all letters as they are, and the name can be an address. */
+/* Returns whether a terminal shows the name as it is, so that it can be an address. */
 static bool is_printable(const char *text)
 {
 	size_t len = strlen(text);
@@ -115,7 +116,8 @@ static bool is_printable(const char *text)
 	return len > 0 && len < ADDRESS_BYTES && text[0] != '#';
 }
 
-/* Finds the next member whose name says trace, or that is `wanted`; a->at_end: there is none. */
+/* Finds the next member with the name of a trace, or the one with the address `wanted`.  Sets
+ * a->at_end if there is none. */
 static enum status next_member(struct archive_in *a, const char *wanted, struct error *err)
 {
 	struct archive_entry *entry;
@@ -162,7 +164,7 @@ static enum status fill_pending(struct archive_in *a, struct error *err)
 	return ST_OK;
 }
 
-/* Whether the member is a report or manifest beside the logs of a bundle. */
+/* Returns whether the member is a report or manifest next to the logs of a bundle. */
 static bool is_own_report(const struct archive_in *a)
 {
 	return memmem(a->pending, a->pending_len, "\"schema\": \"tacho.", 17) ||
@@ -224,7 +226,7 @@ void archive_in_close(struct archive_in *a)
 	free(a);
 }
 
-/* A second trace after the first would be left out in silence, so it is an error. */
+/* Returns an error if a second trace follows, because it would silently be left out. */
 static enum status look_for_more(struct archive_in *a, struct error *err)
 {
 	if (a->is_named || a->at_end)
@@ -267,7 +269,7 @@ enum status archive_in_list(struct archive_in *a, archive_name each, void *self,
 	while (!a->at_end) {
 		TRY(each(self, a->address, err));
 		if (next_member(a, NULL, err) != ST_OK)
-			break; /* the error is returned when what is before it is read */
+			break; /* reading the member reports the error */
 	}
 	return ST_OK;
 }

@@ -17,17 +17,18 @@
 
 enum {
 	MEMBERS_BYTES = 16 << 20,
-	BOMB_RATIO = 200,      /* more than this much of what is packed is no trace */
-	KEPT_FREE = 1 << 30,   /* bytes that stay free on the disk */
-	LOOK_BYTES = 64 << 20, /* after so many more of the copy the disk is looked at again */
+	BOMB_RATIO = 200,    /* an input that unpacks to more than this many times its size is not a
+				trace */
+	KEPT_FREE = 1 << 30, /* bytes that stay free on the disk */
+	LOOK_BYTES = 64 << 20, /* bytes copied between two checks of the free space */
 };
 
 struct archive_entries {
 	struct archive_entries *next;
 	struct stat file;
-	int copy;                /* unpacked bytes; -1: the file itself is not packed */
-	struct buf places;       /* of each member a uint64_t, then its address with the NUL */
-	struct hash_index index; /* offsets in `places`, by the address */
+	int copy;                /* decompressed bytes; -1: the file itself is not compressed */
+	struct buf places;       /* for each member a uint64_t offset, its address and NUL */
+	struct hash_index index; /* offsets into `places`, by address */
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct archive_entries *cache;
@@ -63,7 +64,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* False: the member is not known. */
+/* Sets *place to the offset of a member.  Returns false if the member is unknown. */
 static bool find_place(const struct archive_entries *s, const char *member, uint64_t *place)
 {
 	uint64_t hash = hash_text(member, strlen(member));
@@ -81,7 +82,8 @@ static bool find_place(const struct archive_entries *s, const char *member, uint
 	return false;
 }
 
-/* Of members with one address the first is found.  False: it cannot be kept. */
+/* Adds a member; the first one with a given address wins.  Returns false if memory or space is
+ * short. */
 static bool add_place(struct archive_entries *s, const char *member, uint64_t place)
 {
 	uint32_t offset = (uint32_t)s->places.len;
@@ -96,7 +98,8 @@ static bool add_place(struct archive_entries *s, const char *member, uint64_t pl
 	       hash_add(&s->index, hash_text(member, len), offset, NULL) == ST_OK;
 }
 
-/* Moves the file to the member at `place`; in a zip its neighbour's sizes may stand first. */
+/* Moves the file offset to the member at `place`.  In a zip, the previous member's data descriptor
+ * may precede it. */
 static bool seek_member(int fd, uint64_t place)
 {
 	static const size_t behind[] = { 0, 16, 24 };
@@ -113,7 +116,7 @@ static bool seek_member(int fd, uint64_t place)
 	return false;
 }
 
-/* A descriptor of its own at the member; -1: not known, or nothing begins there. */
+/* Returns a new descriptor at the member, or -1 if it is unknown or no member begins there. */
 static int open_place(const struct archive_entries *s, int fd, const char *member)
 {
 	uint64_t place;
@@ -155,7 +158,7 @@ int archive_cache_seek(int fd, const char *member)
 struct lister {
 	int fd;
 	struct unpack *unpack;
-	struct archive_entries *made; /* NULL: it cannot be kept */
+	struct archive_entries *made; /* NULL: the archive is not cached */
 	uint64_t copied, look_at;
 	archive_name each;
 	void *self;
@@ -169,7 +172,7 @@ static void give_up(struct lister *l)
 	l->made = NULL;
 }
 
-/* Whether so many bytes more may be kept. */
+/* Returns whether `len` more bytes may be copied. */
 static bool may_keep(struct lister *l, size_t len)
 {
 	struct statvfs disk;
@@ -201,7 +204,7 @@ static enum status put_place(void *self, const char *address, struct error *err)
 	uint64_t place = archive_in_at(l->archive);
 
 	l->count++;
-	/* by its number it is found from the beginning only; "BZh" would be taken for bzip2 */
+	/* addresses by number are only found by reading forward; "BZh" would look like bzip2 */
 	if (l->made && address[0] != '#' && strncmp(address, "BZh", 3) != 0 &&
 	    !add_place(l->made, address, place))
 		give_up(l);
@@ -224,7 +227,8 @@ static enum status list_archive(struct lister *l, const char *scratch, struct er
 	return archive_in_list(l->archive, put_place, l, err);
 }
 
-/* Only an archive that was whole; what is wrong with another is outcome when it is read. */
+/* Adds a complete archive to the cache.  Errors in an incomplete one are reported when it is read.
+ * */
 static void remember(struct lister *l)
 {
 	struct archive_entries *s = l->made;

@@ -8,14 +8,14 @@
 #endif
 
 enum {
-	STEP_BYTES = 1 << 30,  /* both count in 32 bits */
-	WINDOW_GZIP = 15 + 16, /* zlib: largest window, gzip framing only */
+	STEP_BYTES = 1 << 30,  /* both libraries count in 32 bits */
+	WINDOW_GZIP = 15 + 16, /* zlib's largest window, only gzip framing */
 };
 
 struct inflater {
 	z_stream z;
 #ifdef TACHO_ISAL
-	struct inflate_state *isal; /* NULL: zlib */
+	struct inflate_state *isal; /* NULL: zlib is used */
 #endif
 	const char *fault;
 };

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 enum {
-	WINDOW_BYTES = 256 * 1024, /* stays in the second-level cache */
+	WINDOW_BYTES = 256 * 1024, /* small enough to stay in the second-level cache */
 	COPY_BYTES = 256 * 1024,
-	BOMB_BYTES = 256 * 1024 * 1024, /* more than this, and ... */
-	BOMB_RATIO = 200,               /* ... more than this much of what was packed: no trace */
+	BOMB_BYTES = 256 * 1024 * 1024, /* an input that unpacks to more than this and ... */
+	BOMB_RATIO = 200,               /* ... more than this many times its size is not a trace */
 };
 
 enum { MILLION = 1000000 };
@@ -25,35 +25,36 @@ struct input {
 	char *path, *scratch;
 	int fd;
 	bool owns_fd;
-	uint64_t file_bytes;        /* of a regular file; 0: unknown */
-	struct unpack *unpack;      /* of the file; NULL: all was given */
-	struct archive_in *archive; /* in that; NULL: it is none */
-	struct unpack *member;      /* in that */
-	char *member_name;          /* NULL: the only trace that it holds */
-	struct input_ahead *ahead;  /* NULL: bytes are unpacked when they are asked for */
-	struct error fault;         /* what stopped the unpacking */
+	uint64_t file_bytes;        /* size of a regular file; 0: unknown */
+	struct unpack *unpack;      /* of the file; NULL after the end */
+	struct archive_in *archive; /* the archive in `unpack`; NULL: no archive */
+	struct unpack *member;      /* the member of `archive` */
+	char *member_name;          /* NULL: the only trace in the archive */
+	struct input_ahead *ahead;  /* NULL: bytes are unpacked on demand */
+	struct error fault;         /* the error that stopped unpacking */
 
-	/* Bytes that were read and not skipped: view[at .. at + len). */
-	const uint8_t *view; /* the window, or a block that was read ahead */
+	/* Bytes that were read but not skipped: view[at .. at + len). */
+	const uint8_t *view; /* `window`, or a block of `ahead` */
 	uint8_t *window;
 	size_t cap, at, len;
 	uint64_t skipped;
 	bool ended;
-	_Atomic uint64_t packed_bytes; /* taken from the file so far; for input_look() */
-	_Atomic uint32_t given;        /* millionths and one; 0: nothing was noted */
+	_Atomic uint64_t packed_bytes; /* consumed from the file; for input_look() */
+	_Atomic uint32_t given;        /* millionths plus 1; 0: nothing was reported */
 
 	bool is_random, is_passed; /* is_passed: input_passed() counts, not input_read_at() */
-	int random_fd;             /* fd itself, or that of the scratch file */
+	int random_fd;             /* `fd` itself, or the scratch file */
 	uint64_t size;
 };
 
-/* The unpacked file. */
+/* Reads the decompressed bytes of the file; an unpack_from. */
 static enum status read_unpacked(void *self, void *out, size_t cap, size_t *got, struct error *err)
 {
 	return unpack_read(((struct input *)self)->unpack, out, cap, got, err);
 }
 
-/* The file of which `path` names a member, as "FILE:MEMBER"; -1: none. */
+/* Opens the archive in a path "FILE:MEMBER" and sets in->member_name.  Returns -1 if there is none.
+ * */
 static int open_archive(struct input *in)
 {
 	for (char *colon = strchr(in->path, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -96,7 +97,8 @@ static enum status open_file(struct input *in, struct error *err)
 	return ST_OK;
 }
 
-/* Finds out what is in the file; a fault of its first bytes is returned when they are read. */
+/* Determines the compression and the archive format.  An error of the first bytes is returned when
+ * they are read. */
 static enum status open_inside(struct input *in, struct error *err)
 {
 	TRY(unpack_open(&in->unpack, unpack_from_fd, &in->fd, err));
@@ -109,7 +111,7 @@ static enum status open_inside(struct input *in, struct error *err)
 	return unpack_open(&in->member, archive_in_read, in->archive, err);
 }
 
-/* Runs on the reader's thread, or on the one that reads ahead. */
+/* Reads the input's bytes, on the reader's thread or on the one that reads ahead. */
 static enum status read_inside(void *self, void *out, size_t cap, size_t *got, struct error *err)
 {
 	struct input *in = self;
@@ -153,7 +155,8 @@ enum status input_open(struct input **out, const char *path, const char *scratch
 	return ST_OK;
 }
 
-/* Frees what only reading forward needs, so that 1,024 inputs at their end stay small. */
+/* Frees everything that only forward reading needs, so that 1,024 inputs at their end stay small.
+ * */
 static void release_window(struct input *in)
 {
 	input_ahead_close(in->ahead);
@@ -188,9 +191,10 @@ const char *input_path(const struct input *in)
 	return strcmp(in->path, "-") == 0 ? "(stdin)" : in->path;
 }
 
-/* Forward */
+/* ---- reading forward ---- */
 
-/* Makes place for `want` bytes from the present position on, and for an efficient read. */
+/* Makes space in the window for `want` bytes from the current position, and for an efficient read.
+ * */
 static enum status window_reserve(struct input *in, size_t want, struct error *err)
 {
 	size_t cap = in->cap ? in->cap : WINDOW_BYTES;
@@ -213,14 +217,14 @@ static enum status window_reserve(struct input *in, size_t want, struct error *e
 	return ST_OK;
 }
 
-/* Reads at least `want` bytes, or to the end. */
+/* Reads until `want` bytes are available, or to the end. */
 static enum status window_fill(struct input *in, size_t want, struct error *err)
 {
 	while (!in->ended && in->len < want) {
 		const uint8_t *bytes = in->view ? in->view + in->at : NULL;
 		size_t before = in->len;
 
-		if (in->ahead && before <= INPUT_AHEAD_KEEP) { /* fits before the next block */
+		if (in->ahead && before <= INPUT_AHEAD_KEEP) { /* fits in front of the next block */
 			input_ahead_lend(in->ahead, &bytes, &in->len, &in->fault);
 			in->view = bytes;
 			in->at = 0;
@@ -280,9 +284,10 @@ uint64_t input_at(const struct input *in)
 	return in->skipped;
 }
 
-/* Random */
+/* ---- random access ---- */
 
-/* Copies all that can be unpacked to the scratch file; what ended it stays in in->fault. */
+/* Copies all decompressed bytes to the scratch file; the error that ended them remains in
+ * in->fault. */
 static enum status copy_to_scratch(struct input *in, struct error *err)
 {
 	while (!in->ended || in->len) {
@@ -327,7 +332,7 @@ enum status input_random(struct input *in, struct error *err)
 		status = copy_to_scratch(in, err);
 	}
 	in->is_random = status == ST_OK;
-	in->ended = true; /* for reading forward */
+	in->ended = true; /* for forward reading */
 	release_window(in);
 	return status;
 }
@@ -359,8 +364,7 @@ enum status input_read_at(const struct input *in, uint64_t at, void *bytes, size
 			break;
 		*got += (size_t)n;
 	}
-	if (in->random_fd == in->fd &&
-	    !in->is_passed) /* else all was counted when it was unpacked */
+	if (in->random_fd == in->fd && !in->is_passed) /* otherwise unpacking counted the bytes */
 		atomic_fetch_add_explicit(&((struct input *)(uintptr_t)in)->packed_bytes, *got,
 					  memory_order_relaxed);
 	return ST_OK;
@@ -375,7 +379,7 @@ void input_note(struct input *in, uint64_t given, uint64_t all)
 
 void input_passed(struct input *in, uint64_t done, uint64_t all)
 {
-	if (!in->is_passed) /* before other threads read */
+	if (!in->is_passed) /* set before other threads read */
 		in->is_passed = true;
 	if (in->random_fd == in->fd)
 		atomic_store_explicit(&in->packed_bytes,
@@ -393,6 +397,6 @@ void input_look(const struct input *in, struct input_progress *out)
 	out->all_bytes = in->file_bytes;
 	out->read_bytes = in->file_bytes && done > in->file_bytes ? in->file_bytes : done;
 	out->share = in->file_bytes ? (double)out->read_bytes / (double)in->file_bytes : 0;
-	if (given) /* reading and giving take as long, more or less */
+	if (given) /* reading and delivering take about equally long */
 		out->share = (out->share + (double)(given - 1) / MILLION) / 2;
 }

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DEPTH_MAX = 32 /* folders in folders */, PATHS_MOST = 1 << 20 };
+enum { DEPTH_MAX = 32 /* nested folders */, PATHS_MOST = 1 << 20 };
 
-/* Endings of names that say "trace"; each may stand before an ending of packed_ends. */
+/* Extensions of traces; one of packed_ends may follow. */
 static const char *const trace_ends[] = { ".tacho",          ".json",       ".xplane.pb",
 					  ".sqlite",         "_results.db", ".pftrace",
 					  ".perfetto-trace", ".pickle",     ".pkl" };
-/* The same of names that NCCL's inspector makes: HOST-pid123.log */
+/* Parts of the names that NCCL's inspector uses: HOST-pid123.log. */
 static const char inspector_end[] = ".log", inspector_part[] = "-pid";
 static const char *const packed_ends[] = { "", ".gz", ".zst", ".xz", ".bz2", ".lz4" };
 
@@ -53,7 +53,7 @@ bool input_name_says_trace(const char *name)
 
 	if (name[0] == '.')
 		return false;
-	/* PyTorch's dumps have the rank for an ending, and any name before it. */
+	/* PyTorch's dumps end in the rank, after any name. */
 	if (len && isdigit((unsigned char)name[len - 1]) && !strchr(name, '.'))
 		return true;
 	for (size_t i = 0; i < sizeof(packed_ends) / sizeof(packed_ends[0]); i++) {
@@ -70,7 +70,7 @@ bool input_name_says_trace(const char *name)
 	return false;
 }
 
-/* Adds a path, which becomes the list's own; NULL: there was no memory for it. */
+/* Adds a path, of which the list becomes the owner.  `path` is NULL if memory was short. */
 static enum status add(struct input_paths *p, char *path, bool searched, struct error *err)
 {
 	enum status status = path ? ST_OK : fail_memory(err);
@@ -91,8 +91,9 @@ static enum status add(struct input_paths *p, char *path, bool searched, struct 
 }
 
 /*
- * A file that was found in a folder; `path` becomes ours.  What is no file (a FIFO, a device, a
- * socket) is passed over: opening it may wait for ever, and reading it has effects of its own.
+ * Adds a file that was found in a folder, and takes ownership of `path`.  Anything but a regular
+ * file (a FIFO, a device, a socket) is left out: opening it may block forever, and reading it may
+ * have side effects.
  */
 static enum status add_found(struct input_paths *p, char *path, struct error *err)
 {
@@ -110,7 +111,8 @@ static enum status add_found(struct input_paths *p, char *path, struct error *er
 	return status;
 }
 
-/* Links to folders are not followed: they may go in circles. */
+/* Searches a folder recursively.  Links to folders are not followed, because they may form cycles.
+ * */
 static enum status search_folder(struct search *s, const char *folder, unsigned depth,
 				 struct error *err)
 {
@@ -189,7 +191,7 @@ static enum status search_operand(struct search *s, const char *operand, struct 
 		TRY(search_folder(s, operand, 0, err));
 		if (p->count == first)
 			return fail_empty(operand, p->special > 0, err);
-	} else if (is_there && S_ISREG(st.st_mode)) { /* else it can be opened only once */
+	} else if (is_there && S_ISREG(st.st_mode)) { /* other files can be opened only once */
 		s->archive = operand;
 		status = archive_cache_list(operand, s->scratch, add_member, s, &own);
 	}
@@ -201,7 +203,7 @@ static enum status search_operand(struct search *s, const char *operand, struct 
 		qsort(p->paths + first, p->count - first, sizeof(*p->paths), compare_paths);
 		return ST_OK;
 	}
-	/* What is wrong with the file is said when it is opened. */
+	/* Opening the file reports what is wrong with it. */
 	while (p->count > first)
 		free(p->paths[--p->count]);
 	return add(p, strdup(operand), false, err);
@@ -222,7 +224,7 @@ enum status input_paths_find(struct input_paths *out, char *const *operands, siz
 char *input_identity(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	struct stat st = { .st_size = 0 }; /* a member of an archive has none of its own */
+	struct stat st = { .st_size = 0 }; /* a member of an archive has no size */
 	char *identity;
 
 	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))

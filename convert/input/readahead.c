@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks are large, because each wakes a thread twice, but stay in the second-level cache. */
+/* Blocks are large, because each wakes a thread twice, but small enough for the second-level cache.
+ * */
 enum { BLOCKS = 4, BLOCK_BYTES = 256 * 1024 };
 
-struct block {          /* a job */
-	size_t at, len; /* of bytes[] that were not given out */
-	bool is_last;   /* after them is the end or the fault */
+struct block {          /* a job of `crew` */
+	size_t at, len; /* range in `bytes` that was not returned yet */
+	bool is_last;   /* the end or the error follows */
 	struct error fault;
 	uint8_t bytes[INPUT_AHEAD_KEEP + BLOCK_BYTES];
 };
@@ -19,8 +20,8 @@ struct block {          /* a job */
 struct input_ahead {
 	unpack_from from;
 	void *self;
-	struct ahead *crew; /* of one: bytes are read in the order of the blocks */
-	struct block *now;  /* being given; NULL: none yet */
+	struct ahead *crew; /* one thread, so blocks are read in order */
+	struct block *now;  /* the block being returned; NULL: none yet */
 	struct block blocks[BLOCKS];
 };
 
@@ -43,7 +44,7 @@ static void fill_block(void *self, void *job)
 enum status input_ahead_open(struct input_ahead **out, unpack_from from, void *self,
 			     struct error *err)
 {
-	struct input_ahead *a = malloc(sizeof(*a)); /* blocks are touched when they are read */
+	struct input_ahead *a = malloc(sizeof(*a)); /* pages of blocks are not touched yet */
 
 	*out = NULL;
 	if (!a)
@@ -68,7 +69,7 @@ enum status input_ahead_lend(struct input_ahead *a, const uint8_t **bytes, size_
 
 	if (!b || (!b->len && !b->is_last))
 		b = a->now = ahead_wait(a->crew);
-	if (!b->len) { /* *bytes may be of the block before, which is given back only later */
+	if (!b->len) { /* *bytes may be in the previous block, which is reused only later */
 		if (b->fault.status != ST_OK && err)
 			*err = b->fault;
 		return b->fault.status;

@@ -9,19 +9,20 @@
 #include <unistd.h>
 
 enum {
-	PACKED_BYTES = 256 * 1024, /* one read of compressed bytes */
-	FIRST_BYTES = 4096,   /* the first: of many inputs all are looked at before one is read */
-	READ_BYTES = 1 << 30, /* most that one read(2) is asked for */
+	PACKED_BYTES = 256 * 1024, /* compressed bytes per read */
+	FIRST_BYTES = 4096, /* the first read, which is small because all inputs are examined before
+			       one is read */
+	READ_BYTES = 1 << 30, /* most bytes per read(2) */
 };
 
 enum packing { PLAIN, GZIP, ARCHIVE };
 
-/* A compression is known by its first bytes. */
+/* Compression formats and the bytes with which they begin. */
 static const struct magic {
 	const char *name;
 	uint8_t bytes[6], len;
 	enum packing packing;
-	int (*filter)(struct archive *); /* ARCHIVE */
+	int (*filter)(struct archive *); /* for ARCHIVE */
 } magics[] = {
 	{ "gzip", { 0x1f, 0x8b }, 2, GZIP, NULL },
 	{ "zstd", { 0x28, 0xb5, 0x2f, 0xfd }, 4, ARCHIVE, archive_read_support_filter_zstd },
@@ -32,26 +33,26 @@ static const struct magic {
 
 struct unpack {
 	unpack_from from;
-	void *self;                /* of `from` */
-	const struct magic *magic; /* NULL: plain */
-	uint8_t *packed;           /* PACKED_BYTES */
-	size_t at, len;            /* of the packed bytes that are not used yet */
+	void *self;                /* passed to `from` */
+	const struct magic *magic; /* NULL: not compressed */
+	uint8_t *packed;           /* buffer of PACKED_BYTES */
+	size_t at, len;            /* range in `packed` that is not used yet */
 	bool packed_end;
 	uint64_t packed_total, given;
-	struct error fault; /* returned once all bytes before it were */
+	struct error fault; /* returned after all bytes before it */
 	bool ended;
 
 	struct inflater *inflater;
-	bool between; /* two members of a gzip file */
+	bool between; /* between two members of a gzip file */
 
 	struct archive *archive;
-	bool first_given; /* the bytes by which the format was recognised */
+	bool first_given; /* the bytes that identified the format were consumed */
 
-	uint8_t head[UNPACK_HEAD_BYTES]; /* unpacked bytes that were looked at first */
+	uint8_t head[UNPACK_HEAD_BYTES]; /* bytes that unpack_head() read */
 	size_t head_at, head_len;
 };
 
-/* Reads more packed bytes behind those that are left, which move to the front. */
+/* Moves the remaining compressed bytes to the front and reads more. */
 static enum status refill(struct unpack *u, struct error *err)
 {
 	size_t cap = u->packed_total ? PACKED_BYTES : FIRST_BYTES, got;
@@ -68,7 +69,7 @@ static enum status refill(struct unpack *u, struct error *err)
 	return ST_OK;
 }
 
-/* Reads until there are at least `want` packed bytes, or no more. */
+/* Reads until there are at least `want` compressed bytes, or no more. */
 static enum status want_packed(struct unpack *u, size_t want, struct error *err)
 {
 	while (u->len < want && !u->packed_end)
@@ -76,7 +77,7 @@ static enum status want_packed(struct unpack *u, size_t want, struct error *err)
 	return ST_OK;
 }
 
-/* gzip: members one after the other, maybe padded with zeros */
+/* gzip: consecutive members, possibly padded with zeros. */
 
 static enum status gzip_next_member(struct unpack *u, struct error *err)
 {
@@ -135,7 +136,7 @@ static enum status gzip_read(struct unpack *u, uint8_t *out, size_t cap, size_t 
 	return ST_OK;
 }
 
-/* The others, through libarchive: one filter, the format `raw` */
+/* The other formats, through libarchive with one filter and the format `raw`. */
 
 static la_ssize_t archive_take(struct archive *a, void *data, const void **bytes)
 {
@@ -143,7 +144,7 @@ static la_ssize_t archive_take(struct archive *a, void *data, const void **bytes
 	struct error err = { 0 };
 
 	if (u->first_given) {
-		u->at += u->len; /* the block that was given last */
+		u->at += u->len; /* skip the block that was returned last */
 		u->len = 0;
 		if (refill(u, &err) != ST_OK) {
 			archive_set_error(a, EIO, "%s", err.text);
@@ -174,7 +175,7 @@ static enum status archive_start(struct unpack *u, struct error *err)
 	u->archive = archive_read_new();
 	if (!u->archive)
 		return fail_memory(err);
-	/* ARCHIVE_WARN: it would start a program of that name, which no input shall do */
+	/* ARCHIVE_WARN: libarchive would start an external program, which no input may cause */
 	if (u->magic->filter(u->archive) != ARCHIVE_OK)
 		return fail(err, ST_ABSENT, NOWHERE, "this libarchive cannot unpack %s",
 			    u->magic->name);
@@ -220,7 +221,7 @@ enum status unpack_from_fd(void *fd, void *out, size_t cap, size_t *got, struct 
 static enum status plain_read(struct unpack *u, uint8_t *out, size_t cap, size_t *got,
 			      struct error *err)
 {
-	if (u->len) { /* the bytes that were looked at first */
+	if (u->len) { /* bytes that identified the format */
 		*got = u->len < cap ? u->len : cap;
 		memcpy(out, u->packed + u->at, *got);
 		u->at += *got;

@@ -18,7 +18,7 @@ enum {
 	STORED_MOST = 65535, /* bytes of a stored block */
 	PACKED_BYTES = BLOCK_BYTES + BLOCK_BYTES / 8 + 4096,
 	THREADS_MOST = 8,
-	SPARE_JOBS = 2, /* more than there are threads, which so never wait for the next */
+	SPARE_JOBS = 2, /* more jobs than threads, so that no thread waits */
 };
 
 /* ---- deflate, by one library or the other ---- */
@@ -59,7 +59,7 @@ const char *gzip_library(void)
 static bool deflater_init(struct deflater *d, int level)
 {
 #ifdef TACHO_ISAL
-	return true; /* each block begins anew, and the level is ISA-L's own */
+	return true; /* each block is initialized anew, at ISA-L's own level */
 #else
 	return deflateInit2(&d->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK;
 #endif
@@ -72,7 +72,7 @@ static void deflater_release(struct deflater *d)
 #endif
 }
 
-/* Returns how many bytes it made, which end on a whole byte; 0: they do not fit. */
+/* Returns the length of the output, which ends on a whole byte, or 0 if it does not fit. */
 static size_t deflater_deflate(struct deflater *d, uint8_t *bytes, size_t history, size_t len,
 			       uint8_t *out, size_t cap)
 {
@@ -115,7 +115,7 @@ struct block {
 	struct deflater deflater;
 	size_t history, len, packed_len;
 	uint32_t crc;
-	uint8_t bytes[HISTORY_BYTES + BLOCK_BYTES]; /* history first */
+	uint8_t bytes[HISTORY_BYTES + BLOCK_BYTES]; /* `history` bytes come first */
 	uint8_t packed[PACKED_BYTES];
 };
 
@@ -125,14 +125,14 @@ struct gzip {
 	int level;
 	unsigned threads;
 	struct ahead *crew; /* NULL: no second block yet */
-	/* Filled, deflated and written in turn; NULL: not needed so far. */
+	/* Filled, deflated and written in turn; NULL: not allocated yet. */
 	struct block *blocks[THREADS_MOST + SPARE_JOBS + 1];
-	size_t turn; /* of the one that is being filled */
+	size_t turn; /* index of the block that is being filled */
 	uint64_t total;
 	uint32_t crc;
 };
 
-/* Stores bytes that do not get smaller. */
+/* Stores bytes that deflate would not make smaller.  Returns the length of the output. */
 static size_t store(uint8_t *out, const uint8_t *bytes, size_t len)
 {
 	uint8_t *at = out;
@@ -171,7 +171,7 @@ static enum status write_block(struct gzip *g, struct block *b, struct error *er
 	return ST_OK;
 }
 
-/* The next block is the one to fill; its history is the end of the one before. */
+/* Makes the block at index `turn` the one to fill; its history is the end of the previous block. */
 static enum status next_block(struct gzip *g, size_t turn, struct error *err)
 {
 	const struct block *before = g->blocks[g->turn];
@@ -194,7 +194,7 @@ static enum status next_block(struct gzip *g, size_t turn, struct error *err)
 	return ST_OK;
 }
 
-/* Hands the full block to the crew. */
+/* Passes the full block to the threads. */
 static enum status give_block(struct gzip *g, struct error *err)
 {
 	struct block *b = g->blocks[g->turn];
@@ -208,11 +208,11 @@ static enum status give_block(struct gzip *g, struct error *err)
 	return ST_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the stream ---- */
 
 enum status gzip_new(struct gzip **out, int level, gzip_sink sink, void *self, struct error *err)
 {
-	/* deflate, no flags, no time; made by a Unix */
+	/* deflate, no flags, no time, created on Unix */
 	static const uint8_t head[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3 };
 	struct gzip *g = calloc(1, sizeof(*g));
 	enum status status;
@@ -260,7 +260,7 @@ enum status gzip_put(struct gzip *g, const void *bytes, size_t len, struct error
 
 enum status gzip_finish(struct gzip *g, struct error *err)
 {
-	/* an empty last block, the checksum, and the length as far as 32 bits know it */
+	/* an empty last block, the checksum, and the length modulo 2^32 */
 	uint8_t tail[10] = { 3, 0 };
 	struct block *b;
 

@@ -18,39 +18,39 @@
 enum {
 	BLOCK_BYTES = 256 * 1024,
 	RESERVE_MOST = 64 * 1024,
-	BLOCKS = 3,     /* one is filled while the others are being written */
-	GZIP_LEVEL = 3, /* a quarter larger than 6, and more than twice as fast */
+	BLOCKS = 3,     /* one is filled while the others are written */
+	GZIP_LEVEL = 3, /* output is 1/4 larger than at 6, more than twice as fast */
 };
 
-/* A file that is complete under its temporary name and waits for the commit. */
+/* A file that is complete under its temporary name and will be renamed by the commit. */
 struct out_made {
 	char *temporary, *name;
 };
 
 struct out_block {
 	size_t filled;
-	uint64_t at; /* its place in the file */
-	int fault;   /* errno of the writer's thread; 0: none */
+	uint64_t at; /* offset in the file */
+	int fault;   /* errno of the writing thread; 0: none */
 	uint8_t bytes[BLOCK_BYTES];
 };
 
 struct out {
-	char *folder; /* NULL: one file */
-	char *name;   /* of the file being written, whole path; NULL: standard output */
+	char *folder; /* NULL: a single file */
+	char *name;   /* path of the current file; NULL: standard output */
 	char *temporary;
-	int fd; /* -1: none open */
+	int fd; /* -1: no open file */
 	struct gzip *gzip;
 	struct out_made *made;
 	size_t made_count, made_cap;
 	uint64_t bytes, stored;
-	uint64_t ended, largest; /* bytes of ended files; of the largest */
+	uint64_t ended, largest; /* bytes of all ended files; of the largest one */
 	unsigned threads;
 	struct ahead *crew;               /* writes blocks of a regular file; NULL: not started */
-	struct out_block *now;            /* being filled */
-	struct out_block *blocks[BLOCKS]; /* NULL: not needed so far */
-	size_t turn;                      /* of `now` in `blocks` */
-	uint64_t given;                   /* bytes of the open file that the crew was given */
-	struct error error;               /* the first fault; status ST_OK: none */
+	struct out_block *now;            /* the block that is being filled */
+	struct out_block *blocks[BLOCKS]; /* NULL: not allocated yet */
+	size_t turn;                      /* index of `now` in `blocks` */
+	uint64_t given;                   /* bytes of the open file that were passed to `crew` */
+	struct error error;               /* the first error; status ST_OK: none */
 };
 
 static enum status broken(struct out *o, struct error *err)
@@ -66,7 +66,7 @@ static enum status cannot_write(const struct out *o, int fault, struct error *er
 		    o->name ? o->name : "standard output", strerror(fault));
 }
 
-/* Writes at the file's end, or at a place >= 0 of it; returns errno. */
+/* Writes to the file's current position, or at offset `at` if that is >= 0.  Returns 0 or errno. */
 static int write_all(int fd, const uint8_t *bytes, size_t len, off_t at)
 {
 	for (size_t done = 0; done < len;) {
@@ -91,7 +91,8 @@ static enum status write_file(void *self, const void *bytes, size_t len, struct 
 	return ST_OK;
 }
 
-/* An input is read while the output is written, and may be the only copy of what it holds. */
+/* Refuses to overwrite an input, which is read while the output is written and may be the only
+ * copy. */
 static enum status refuse_input(const char *name, const struct stat *st, struct error *err)
 {
 	return S_ISREG(st->st_mode) && inputs_kept_has(st)
@@ -100,7 +101,8 @@ static enum status refuse_input(const char *name, const struct stat *st, struct 
 		       : ST_OK;
 }
 
-/* Begins the file `name`, which becomes ours, under a temporary name beside it. */
+/* Begins the file `name`, of which `o` becomes the owner, under a temporary name in the same
+ * folder. */
 static enum status begin_file(struct out *o, char *name, struct error *err)
 {
 	size_t len = name ? strlen(name) : 0;
@@ -112,7 +114,7 @@ static enum status begin_file(struct out *o, char *name, struct error *err)
 		return fail_memory(err);
 	if (is_there)
 		TRY(refuse_input(name, &st, err));
-	/* A device or a pipe (/dev/null) is written to as it is: a rename would replace it. */
+	/* A device or pipe (/dev/null) is opened itself, because a rename would replace it. */
 	if (is_there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		o->fd = open(name, O_WRONLY | O_CLOEXEC);
 		return o->fd >= 0 ? ST_OK
@@ -144,7 +146,7 @@ static void write_block(void *self, void *job)
 	p->fault = write_all(o->fd, p->bytes, p->filled, (off_t)p->at);
 }
 
-/* Takes written blocks back: all of them, or one if no other is free. */
+/* Takes written blocks back: all of them, or one if no other block is free. */
 static enum status settle_blocks(struct out *o, bool all, struct error *err)
 {
 	struct out_block *p;
@@ -172,8 +174,8 @@ static enum status next_block(struct out *o, struct error *err)
 	return ST_OK;
 }
 
-/* For regular files only: a pipe or a terminal is written to by the caller's thread, so that
- * signals end it as usual. */
+/* Passes the full block to the writing thread.  Only regular files have one: a pipe or terminal is
+ * written by the caller's thread, so that signals end it as usual. */
 static enum status give_block(struct out *o, struct error *err)
 {
 	struct out_block *p = o->now;
@@ -188,7 +190,7 @@ static enum status give_block(struct out *o, struct error *err)
 	return ST_OK;
 }
 
-/* `is_all`: the file is this one block and needs no thread. */
+/* Writes the current block.  `is_all`: the file is this one block and needs no thread. */
 static enum status flush_block(struct out *o, bool is_all, struct error *err)
 {
 	struct out_block *p = o->now;
@@ -207,7 +209,7 @@ static enum status flush_block(struct out *o, bool is_all, struct error *err)
 	return write_file(o, p->bytes, len, err);
 }
 
-/* Remembers a whole file for the commit; its texts move there. */
+/* Adds a complete file to the list for the commit, which takes ownership of its paths. */
 static enum status keep_made(struct out *o, struct error *err)
 {
 	TRY(vec_reserve(&o->made, &o->made_cap, o->made_count + 1, err));
@@ -216,7 +218,7 @@ static enum status keep_made(struct out *o, struct error *err)
 	return ST_OK;
 }
 
-/* Ends the open file: everything is handed to the system, nothing is renamed yet. */
+/* Ends the open file: all bytes are written, but nothing is renamed yet. */
 static enum status end_file(struct out *o, struct error *err)
 {
 	enum status status = flush_block(o, !o->crew, err);
@@ -236,7 +238,7 @@ static enum status end_file(struct out *o, struct error *err)
 		return ST_OK;
 	uint64_t size = o->bytes - o->ended;
 	struct stat st;
-	if (!o->stored && fstat(o->fd, &st) == 0) /* a library has written it */
+	if (!o->stored && fstat(o->fd, &st) == 0) /* a library has written the file */
 		size = o->stored = (uint64_t)st.st_size;
 	o->ended = o->bytes;
 	o->largest = size > o->largest ? size : o->largest;
@@ -271,7 +273,7 @@ enum status out_open(struct out **out, const char *path, bool is_folder, struct 
 	*out = NULL;
 	if (to_stdout && is_folder)
 		return fail(err, ST_USAGE, NOWHERE, "several files: use -o FOLDER");
-	/* Where standard output was closed, an input may have its number. */
+	/* If standard output was closed, an input may have its descriptor. */
 	if (to_stdout && fstat(STDOUT_FILENO, &stdout_file) == 0 &&
 	    (fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
 		TRY(refuse_input("standard output", &stdout_file, err));
@@ -462,7 +464,7 @@ enum status out_adopt(struct out *o, struct out *other, struct error *err)
 		o->temporary = m->temporary;
 		o->name = m->name;
 		if (keep_made(o, err) != ST_OK) {
-			o->temporary = o->name = NULL; /* they are still the other's */
+			o->temporary = o->name = NULL; /* `other` still owns them */
 			return err->status;
 		}
 		other->made_count--;
