@@ -36,8 +36,8 @@ void tacho_start(void)
 	session_start(BY_PROGRAM);
 	if (!session_word_now())
 		return;
-	session_thread_at(session_word_now(), true); /* this thread means to record */
-	session_flush(WAIT_NS); /* what takes its time to begin has begun: a GPU's recording */
+	session_thread_at(session_word_now(), true); /* prepare this thread for recording */
+	session_flush(WAIT_NS); /* returns when GPU recording, which starts slowly, is on */
 }
 
 void tacho_stop(void)
@@ -56,7 +56,7 @@ void tacho_stop(void)
 
 /* ---- steps ---- */
 
-/* A process that makes steps is no data-loader worker. */
+/* A process that makes steps is no data-loader worker, so it is recorded from here on. */
 static inline bool is_worker(void)
 {
 	if (LIKELY(!atomic_load_explicit(&session_works, memory_order_relaxed)))
@@ -147,7 +147,7 @@ static inline void push(uint32_t name, unsigned range_class)
 		session_feed_range(WINDOW_RANGE_BEGIN, name);
 		thread = session_thread_at(session_word_now(), true);
 	}
-	if (LIKELY(thread != NULL)) /* an id that the program made up has no text */
+	if (LIKELY(thread != NULL)) /* unknown ids become 0 */
 		thread_push(thread, name <= NAMES_MAX ? name : 0, range_class);
 }
 
@@ -268,7 +268,8 @@ void tacho_total(uint32_t name, double *seconds, uint64_t *count)
 		*count = n;
 }
 
-/* Returns the length of the complete text, as snprintf() does. */
+/* Copies `from` to `text`, releases it and returns the length of the complete text, as snprintf()
+ * does. */
 static size_t give_text(struct buf *from, char *text, size_t size)
 {
 	size_t len = from->len, fits = len < size ? len : size ? size - 1 : 0;

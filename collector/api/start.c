@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the collector comes to life in a process, lives on in its children, and ends. */
+/* Starts the collector in a process, continues it in forked children, and ends it. */
 #include "collector/api/tacho.h"
 #include "collector/arena/arena.h"
 #include "collector/arena/introduce.h"
@@ -32,7 +32,8 @@ static struct config config;
 
 static const struct session_helper helper = { cupti_is_needed, helper_start, nccl_window_changed };
 
-/* For tacho-record --doctor with a command: what works here, where it has loaded CUDA. */
+/* Appends to the file `path` what works in this process, if it has loaded CUDA.  tacho-record
+ * --doctor with a command uses it. */
 static void tell_doctor(const char *path)
 {
 	int fd = cuda_is_loaded() ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
@@ -78,7 +79,8 @@ static void forked_child(void)
 			(*probe)->forked();
 }
 
-/* Whether this process was started under a seccomp filter that the recorder is not under. */
+/* Returns whether this process was started under a seccomp filter that the recorder does not
+ * have. */
 static bool starts_filtered(void)
 {
 	const char *text = secure_getenv(FILTERS_VARIABLE);
@@ -87,8 +89,8 @@ static bool starts_filtered(void)
 }
 
 /*
- * Before main() forbids system calls.  A file in /dev/shm costs memory even without events, so it
- * is made at the first one.
+ * Creates the shared memory now, because main() may forbid the system calls that it needs.  A file
+ * in /dev/shm costs memory even without events, so it is only created at the first event.
  */
 static void introduce_early(void)
 {
@@ -103,14 +105,14 @@ static __attribute__((constructor)) void start(void)
 {
 	struct error err;
 
-	if (starts_filtered()) { /* what follows makes system calls, now and later */
+	if (starts_filtered()) { /* the rest makes system calls, now and later */
 		arena_stay_out();
 		session_stay_out();
 		seen_open(getenv("TACHO_SEEN"));
 		return;
 	}
-	/* the job must run, without being recorded; tacho-record has refused such a setting before
-	 */
+	/* A wrong setting must not stop the job, which runs unrecorded; tacho-record refuses it
+	 * earlier. */
 	if (config_read(&config, environ, &err) != ST_OK)
 		dprintf(STDERR_FILENO, "tacho: error: %s; nothing is recorded\n", err.text);
 	config.is_worker = command_is_worker();
@@ -127,7 +129,8 @@ static __attribute__((constructor)) void start(void)
 		return;
 	seen_open(getenv("TACHO_SEEN"));
 	introduce_early();
-	/* NVTX and CUDA load us by these alone, also when we are in the process already */
+	/* NVTX and CUDA initialise this library only through these variables, even if it is loaded
+	 * already. */
 	if (config.enabled && config.nvtx && *library)
 		setenv("NVTX_INJECTION64_PATH", library, 0);
 	if (config.enabled && *library)

@@ -13,22 +13,22 @@
 
 enum { COMMAND_MAX = 8192 };
 
-/* Parts of names whose values are secrets, wherever in a name. */
+/* A name that contains one of these has a secret value. */
 static const char *const secrets[] = { "key",    "token",      "pass", "pwd",
 				       "secret", "credential", "auth", "bearer" };
-/* Names that contain one of these and mean something else, which trainings are full of. */
+/* Common words in trainings that contain one of the above but are no secrets. */
 static const char *const harmless[] = { "tokens", "tokeniz", "author", "keyboard", "keypoint" };
-/* How values of well-known services begin. */
+/* Prefixes of secret values of well-known services. */
 static const char *const prefixes[] = { "sk-", "ghp_",  "gho_",  "ghs_", "github_pat_", "glpat-",
 					"hf_", "xoxb-", "xoxp-", "AKIA", "eyJ" };
-/* Programs whose -p is a password and no port. */
+/* Programs whose -p is a password, not a port. */
 static const char *const p_is_password[] = { "sshpass",    "mysql", "mysqldump",
 					     "mysqladmin", "mongo", "login" };
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-enum { PREFIX_REST = 8 }; /* fewer bytes behind a prefix are no secret of a service */
+enum { PREFIX_REST = 8 }; /* fewer bytes after a prefix are no secret */
 
-/* The length of the part of `name` that one of the words covers; 0: none does. */
+/* Finds one of the words in `name`: returns its length and sets *at to its place, or returns 0. */
 static size_t find_word(const char *name, size_t len, const char *const *words, size_t count,
 			size_t *at)
 {
@@ -68,7 +68,7 @@ const char *command_stat(uint32_t pid, char text[COMMAND_STAT])
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	text = strrchr(text, ')'); /* the name in parentheses may contain anything */
+	text = strrchr(text, ')'); /* the name may contain any byte */
 	return text && text[1] ? text + 2 : NULL;
 }
 
@@ -86,7 +86,8 @@ static size_t name_at(const char *text, size_t len)
 	return n;
 }
 
-/* Behind a name: where its value begins in "=v", ": v", "\":\"v\"", "']='v"; 0: it has none. */
+/* Returns where the value begins in the text after a name, such as "=v", ": v", "\":\"v\"" or
+ * "']='v", or 0 if there is no value. */
 static size_t value_at(const char *text, size_t len)
 {
 	size_t i = 0;
@@ -101,7 +102,8 @@ static size_t value_at(const char *text, size_t len)
 	return i < len ? i : 0;
 }
 
-/* "user:pass@" and, behind "://", "pass@": the length up to the @; *secret is where it begins. */
+/* Finds "user:pass@" or, after "://", "pass@": returns the length up to the @ and sets *secret to
+ * the begin of the password, or returns 0. */
 static size_t user_at(const char *text, size_t len, bool behind_scheme, size_t *secret)
 {
 	size_t i = 0;
@@ -133,7 +135,8 @@ static bool is_scheme_of_http(const char *name, size_t len)
 	       (len == 5 && !strncasecmp(name, "basic", 5));
 }
 
-/* The value of a secret's name is masked to the end of the word, since it may hold any byte. */
+/* Appends a word with its secrets masked.  The value after the name of a secret is masked to the
+ * end of the word, because it may contain any byte. */
 static void put_masked(const char *word, size_t len, struct buf *out)
 {
 	bool behind_scheme = false;
@@ -174,8 +177,8 @@ static void put_masked(const char *word, size_t len, struct buf *out)
 }
 
 struct masking {
-	bool hide_next;   /* the word before was the name of a secret */
-	bool p_is_secret; /* of the program that the command line names */
+	bool hide_next;   /* the previous word was the name of a secret */
+	bool p_is_secret; /* -p is a password of the program on the command line */
 };
 
 static bool is_p_program(const char *word, size_t len)
@@ -209,7 +212,7 @@ static void put_word(struct masking *m, const char *word, size_t len, struct buf
 		return;
 	}
 	m->p_is_secret |= is_p_program(word, len);
-	/* curl's and wget's user:password */
+	/* --user of curl and wget is user:password. */
 	m->hide_next = is_option && name_at(word, len) == len &&
 		       (is_secret(word, len) || (len == 6 && !memcmp(word, "--user", 6)));
 	put_masked(word, len, out);
@@ -247,7 +250,7 @@ void command_read(struct buf *out)
 	command_mask(args, read_own(args, sizeof(args)), out);
 }
 
-/* Python's spawn and forkserver, joblib's loky. */
+/* The marks are those of Python's spawn and forkserver, and of joblib's loky. */
 bool command_names_worker(const char *args, size_t len)
 {
 	static const char *const marks[] = { "--multiprocessing-fork", "multiprocessing.forkserver",

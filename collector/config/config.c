@@ -67,7 +67,7 @@ const struct option config_options[] = {
 	  AT(workers), "no" },
 	{ "enabled", 0, OPTION_FLAG, NULL, "no: run the program without recording it", AT(enabled),
 	  "yes" },
-	/* as guides spell them */
+	/* spelling of other profilers' guides */
 	{ "profiling.enabled", 0, OPTION_FLAG, NULL, NULL, AT(enabled), "yes" },
 	{ 0 }
 };
@@ -114,7 +114,7 @@ enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *e
 	}
 }
 
-/* Whether the list has the word: "all" does not bring those that cost something. */
+/* Returns whether the list has the word; "all" does not include expensive kinds. */
 static bool names_kind(const char *kinds, const char *word)
 {
 	const char *at = strstr(kinds, word);
@@ -123,7 +123,7 @@ static bool names_kind(const char *kinds, const char *word)
 	return at && (at == kinds || at[-1] == ',') && (at[len] == '\0' || at[len] == ',');
 }
 
-/* The number of one of three words. */
+/* Sets *out to the index of one of three words. */
 static enum status parse_word(const char *text, const char *const words[3], int *out,
 			      struct error *err)
 {
@@ -200,7 +200,8 @@ enum status config_check(struct config *c, struct error *err)
 	return ST_OK;
 }
 
-/* The folder from the root: the program may go elsewhere before the log is opened. */
+/* Copies a text.  Folders become absolute, because the program may change its working directory
+ * before the log is opened. */
 static char *copy_text(const struct option *row, const char *text)
 {
 	char here[2048], *path;
@@ -309,7 +310,7 @@ enum status config_read(struct config *c, char *const *envp, struct error *err)
 		config_check(c, NULL);
 		config_source_release(c);
 		c->enabled = false;
-		c->forbidden = true; /* a job that was set up wrongly is let run, and let alone */
+		c->forbidden = true; /* a job with wrong settings runs unrecorded */
 		return status;
 	}
 	for (const struct option *row = config_options; row->name; row++) {

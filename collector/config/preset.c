@@ -48,7 +48,7 @@ static const struct preset_type *find_preset(const char *name)
 	return NULL;
 }
 
-/* A key with no option of its own is a part of its preset's window. */
+/* Returns whether a key is a part of its preset's window: it has no option of its own. */
 static bool is_part(const struct preset_row *row)
 {
 	return row->preset && !row->option;
@@ -78,7 +78,7 @@ static enum status choose(const struct preset *p, const struct preset_type **out
 	for (size_t i = 0; i < PRESET_KEY_COUNT; i++) {
 		if (!p->values[i] || !is_part(&rows[i]))
 			continue;
-		/* memory has no window of its own: it goes with any */
+		/* The preset "memory" has no window, so it can be combined with any other. */
 		if (name && strcmp(name, rows[i].preset) != 0 && find_preset(name)->window)
 			return fail(err, ST_USAGE, NOWHERE, "%s is a key of preset %s, %s of %s",
 				    rows[i].name, rows[i].preset, by ? by : "--preset", name);

@@ -7,8 +7,8 @@
  *	--profiling.active 3             ->  window schedule:wait=1,warmup=1,active=3,repeat=1
  *
  * The keys of one preset are combined into its window; keys that are not given have the guide's
- * defaults.  --preset NAME uses all defaults of a guide.  Each key may begin with "profiling.".
- * Where one source gives both, our own option wins over a preset.
+ * defaults.  --preset NAME uses all defaults of a guide.  Each key may begin with "profiling.".  If
+ * one source gives both, our own option has precedence over a preset.
  *
  * To add a key, add a row to PRESET_KEYS; to add a preset, add a row to PRESETS.
  */
@@ -20,12 +20,12 @@
 
 /*
  * X(id, guide's key, preset, default of the guide, our option, text for yes, text for no,
- * explanation).  The text for no is for switches; elsewhere {} stands for the value.  A key without
- * an option of ours is a part of its preset's window, or has no effect.
+ * explanation).  Only switches have a text for no; in other rows {} stands for the value.  A key
+ * without an option of ours is a part of its preset's window, or has no effect.
  */
 /* clang-format off */
 #define PRESET_KEYS(X)                                                                             \
-	/* a window of steps; JAX profiler callbacks */                                            \
+	/* a window of steps, as in JAX profiler callbacks */                                      \
 	X(START_STEP, "start-step", "steps", "10", NULL, NULL, NULL,                               \
 	  "first step of the window")                                                              \
 	X(END_STEP, "end-step", "steps", "20", NULL, NULL, NULL,                                   \
@@ -34,12 +34,12 @@
 	  "folder for the logs, as out")                                                           \
 	X(TRACE_MEMORY, "trace-memory", NULL, NULL, "sample", NULL, "none",                        \
 	  "no: no memory samples")                                                                 \
-	/* memory every so many steps */                                                           \
+	/* a memory sample every so many steps */                                                  \
 	X(EVERY_N_STEPS, "profile-every-n-steps", "memory", "100", "sample", "steps={}", NULL,     \
 	  "a memory sample every so many steps")                                                   \
 	X(DEVICE_MEMORY, "log-device-memory", NULL, NULL, "sample", NULL, "none",                  \
 	  "no: no memory samples")                                                                 \
-	/* some steps every so many minutes */                                                     \
+	/* a window of some steps every so many minutes */                                         \
 	X(FIRST_STEP, "profile-first-step", "periodic", "10", NULL, NULL, NULL,                    \
 	  "the first window begins at this step")                                                  \
 	X(N_STEPS, "profile-n-steps", "periodic", "5", NULL, NULL, NULL,                           \
@@ -54,7 +54,7 @@
 	  "taken, and means nothing, as there")                                                    \
 	X(UNUSED_STEPS, "every-n-steps", NULL, NULL, NULL, NULL, NULL,                             \
 	  "taken, and means nothing, as there")                                                    \
-	/* wait, warm up, record; PyTorch's schedule */                                            \
+	/* wait, warm up and record, as PyTorch's schedule */                                      \
 	X(WAIT, "wait", "schedule", "1", NULL, NULL, NULL,                                         \
 	  "steps of a cycle that are passed over")                                                 \
 	X(WARMUP, "warmup", "schedule", "1", NULL, NULL, NULL,                                     \
@@ -69,7 +69,7 @@
 	  "taken; shapes come with the ranges of NVTX")                                            \
 	X(WITH_STACK, "with-stack", NULL, NULL, "trace-python", "yes", "no",                       \
 	  "as trace-python")                                                                       \
-	/* the same in cycles of so many steps; a Lightning callback */                            \
+	/* the same in cycles of so many steps, as a Lightning callback */                         \
 	X(CYCLE, "schedule-every-n-steps", "cyclic", "50", NULL, NULL, NULL,                       \
 	  "a cycle begins every so many steps")                                                    \
 	X(WAIT_STEPS, "wait-steps", "cyclic", "1", NULL, NULL, NULL,                               \
@@ -91,7 +91,7 @@ enum preset_key {
 		PRESET_KEY_COUNT,
 };
 
-/* Name, window in terms of its keys (NULL: leaves it alone), folder for the logs. */
+/* X(name, window in terms of its keys (NULL: unchanged), default folder for the logs). */
 /* clang-format off */
 #define PRESETS(X)                                                                                 \
 	X("steps", "steps:{start-step}-{end-step}", "logs/profiles")                               \
@@ -115,7 +115,8 @@ extern const struct option preset_options[];
 typedef enum status (*preset_make_fn)(const char *option, const char *text, bool by_default,
 				      void *arg, struct error *err);
 enum status preset_make(const struct preset *p, preset_make_fn make, void *arg, struct error *err);
-/* A window was asked for: by name, or by a key that is a part of one. */
+/* Returns whether a window was requested: by the name of a preset, or by a key that is part of a
+ * window. */
 bool preset_asks_window(const struct preset *p);
-/* What a key does, in a line; returns its name. */
+/* Writes a line that explains a key to `text`; returns the key's name. */
 const char *preset_explain(unsigned key, char *text, size_t cap);

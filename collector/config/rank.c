@@ -8,7 +8,8 @@
 
 struct launcher {
 	const char *name, *rank, *world_size;
-	const char *node, *node_size; /* `rank` counts within node number `node`; or NULL */
+	const char *node, *node_size; /* NULL, or variables of the node's number and size: `rank` is
+					 then local */
 };
 /* Variables that name the rank explicitly come first, and those that many tools set come last. */
 static const struct launcher launchers[] = {
@@ -27,7 +28,7 @@ static const struct launcher launchers[] = {
 	{ "lightning", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "LOCAL_WORLD_SIZE" },
 	{ "slurm", "SLURM_PROCID", "SLURM_NTASKS", NULL, NULL },
 	{ "volcano", "VC_TASK_INDEX", "VC_TASK_NUM", NULL, NULL },
-	/* of an indexed job; the second is what its manifest may set */
+	/* Indexed jobs have the first variable; their manifest may set the second one. */
 	{ "kubernetes", "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", NULL, NULL },
 };
 
@@ -54,7 +55,8 @@ static bool number_of(char *const *envp, const char *name, uint32_t *out)
 	return true;
 }
 
-/* A rank that is not certain is reported as unknown: two processes with one rank are worse. */
+/* Reads the rank from the variables of a launcher.  An uncertain rank is reported as unknown,
+ * because two processes with one rank are worse. */
 static bool rank_by(const struct launcher *l, char *const *envp, uint32_t *rank)
 {
 	uint32_t node = 0, per_node = 0;
@@ -103,7 +105,7 @@ enum status rank_is_wanted(const char *ranks, uint32_t rank, bool *wanted, struc
 		return ST_OK;
 	for (;; ranks += len + 1) {
 		len = strcspn(ranks, ",");
-		/* "7" or "4-7", half-open nowhere: both ends belong. */
+		/* An item is "7" or "4-7", which includes both ends. */
 		bool *holds = wanted;
 		const char *dash = memchr(ranks, '-', len);
 		uint64_t first;
@@ -124,7 +126,7 @@ enum status rank_is_wanted(const char *ranks, uint32_t rank, bool *wanted, struc
 	}
 }
 
-/* What a job is called; `part`, where it is set, tells launches within a job apart. */
+/* Variables with the name of a job; `part`, if it is set, distinguishes launches within a job. */
 static const struct {
 	const char *name, *job, *part;
 } jobs[] = {
@@ -145,7 +147,7 @@ static const char *variable(char *const *envp, const char *name)
 	return text && *text ? text : NULL;
 }
 
-/* 0: it is not set, or no number. */
+/* Returns the number in a variable, or 0 if it is not set or no number. */
 static uint64_t number(char *const *envp, const char *name)
 {
 	const char *text = variable(envp, name);
@@ -187,8 +189,7 @@ void run_id_find(char *const *envp, char out[RUN_ID_MAX])
 	for (size_t i = 0; i < COUNT(jobs) && !at; i++) {
 		const char *job = variable(envp, jobs[i].job), *part = variable(envp, jobs[i].part);
 
-		if (!job ||
-		    strcmp(job, "none") == 0) /* torchrun's, where the user has named none */
+		if (!job || strcmp(job, "none") == 0) /* torchrun's default */
 			continue;
 		snprintf(text, sizeof(text), "%s %.64s%s%.20s", jobs[i].name, job, part ? "." : "",
 			 part ? part : "");

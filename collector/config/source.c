@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a preset can make; the same order as config.made. */
+/* Options that a preset can set, in the order of config.made. */
 static const struct {
 	const char *name;
 	size_t at;
@@ -32,7 +32,7 @@ void config_source_begin(struct config *c, struct config_source *before)
 
 struct making {
 	struct config *c;
-	bool is_set[CONFIG_MADE]; /* outright, in this source */
+	bool is_set[CONFIG_MADE]; /* this source gave the option itself */
 };
 
 static bool is_fallback(const struct config *c, size_t i)
@@ -52,13 +52,13 @@ static enum status make(const char *option, const char *text, bool by_default, v
 
 	for (i = 0; i < CONFIG_MADE && strcmp(made[i].name, option) != 0; i++)
 		;
-	if (i == CONFIG_MADE) /* a flag: there is no text to keep */
+	if (i == CONFIG_MADE) /* a flag, which needs no copy of the text */
 		return option_set_text(sets, option, text, err);
 	if (m->is_set[i]) {
 		m->c->beaten_preset |= !by_default && !strcmp(option, "window");
 		return ST_OK;
 	}
-	/* defaults of a preset have the lowest precedence */
+	/* Defaults of a preset have the lowest precedence. */
 	if (by_default && !is_fallback(m->c, i))
 		return ST_OK;
 	char *copy = strdup(text);

@@ -10,7 +10,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* The last number of "NSpid:\t4711\t17": the process number in its own namespace. */
+/* Returns the number of a process in its own PID namespace: the last number of
+ * "NSpid:\t4711\t17". */
 static long inner_pid(int pid)
 {
 	char path[64], line[256];
@@ -51,7 +52,8 @@ socklen_t control_address(int pid, struct sockaddr_un *out, uid_t *owner)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* Checks that the peer is its recorder, or itself, and no other user's that has taken the name. */
+/* Returns whether the peer belongs to the process's user or root.  Another user's process could
+ * have taken the name. */
 static bool is_friend(int fd, uid_t owner)
 {
 	struct ucred peer;

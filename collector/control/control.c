@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 #define WAIT_NS     UINT64_C(2000000000)
-#define PATIENCE_NS UINT64_C(1000000000) /* with a connection that asks for nothing */
+#define PATIENCE_NS UINT64_C(1000000000) /* limit for a connection without a request */
 enum { BACKLOG = 64, PEERS = 16, STACK_BYTES = 512 << 10, STOP_MS = 100 };
 
 static struct {
 	pthread_t thread;
 	int fd;
 	dev_t device;
-	ino_t inode; /* the program may close our descriptor and open its own in its place */
+	ino_t inode; /* detects that our descriptor was closed and its number reused */
 	_Atomic bool running, stop;
 } control = { .fd = -1 };
 
@@ -50,7 +50,7 @@ static void do_stop(struct buf *out)
 	buf_put_text(out, was ? "ok\nstopped\n" : "ok\nno window is open\n");
 }
 
-/* SIGUSR1 was sent to tacho-record. */
+/* tacho-record sends this when it receives SIGUSR1. */
 static void do_toggle(struct buf *out)
 {
 	session_toggle();
@@ -103,7 +103,7 @@ static bool is_friend(int fd)
 	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Answers a request that has come. */
+/* Reads a request that has arrived and answers it. */
 static void serve_peer(int fd)
 {
 	char what[CONTROL_ASK + 1];
@@ -131,7 +131,7 @@ static bool is_ours(void)
 /* A connection that has not sent its request yet. */
 struct peer {
 	int fd;
-	ino_t inode; /* the program may close the descriptor and open its own in its place */
+	ino_t inode; /* detects that the descriptor was closed and its number reused */
 	uint64_t until_ns;
 };
 struct peers {
@@ -168,7 +168,7 @@ static void accept_peer(struct peers *p)
 		close(fd);
 		return;
 	}
-	if (p->count == PEERS) /* who has been silent longest makes room */
+	if (p->count == PEERS) /* drop the oldest connection */
 		drop_peer(p, 0, false);
 	p->all[p->count++] = (struct peer){
 		.fd = fd,

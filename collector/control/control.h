@@ -5,9 +5,9 @@
  *	tacho-record ----"status"----> control thread ----> session
  *	             <--"ok\n..."-----
  *
- * One packet is sent each way, then the connection ends.  The socket has an abstract name, so
- * there is no file to clean up.  The peer must be the same user, or root.  A client that sends
- * nothing, or nonsense, delays nobody: it is dropped after a second, or when many others wait.
+ * One packet is sent each way, then the connection ends.  The socket has an abstract name, so there
+ * is no file to clean up.  The peer must be the same user, or root.  A client that sends nothing,
+ * or nonsense, does not delay others: it is dropped after a second, or when many others wait.
  */
 #pragma once
 
@@ -24,18 +24,19 @@ enum {
 	CONTROL_REPLY = 4096, /* longest reply */
 };
 
-/* ---- in both ---- */
+/* ---- for both sides ---- */
 
 /*
- * The name of the socket for a process as this one sees it; *owner (may be NULL) is its user.  The
- * name holds the user, the PID namespace and the process number in there, so that containers with a
- * common network do not collide.  0: there is no such process, or it must not be inspected.
+ * Returns the length of the socket's address for process `pid` of our PID namespace; *owner (may be
+ * NULL) is set to the user of the process.  The name contains the user, the process's PID namespace
+ * and its number there, so that containers with a common network do not collide.  Returns 0 if
+ * there is no such process, or if we must not inspect it.
  */
 socklen_t control_address(int pid, struct sockaddr_un *out, uid_t *owner);
 
 /* ---- in the recorder ---- */
 
-/* Starts the thread, if the socket of the recorded process can be had.  Called once. */
+/* Starts the thread, if the socket for the recorded process can be created.  Call it once. */
 void control_start(pid_t pid);
 
 /* ---- in tacho-record ---- */

@@ -104,7 +104,7 @@ enum status trigger_parse(struct trigger_spec *out, const char *text, struct err
 	}
 }
 
-/* ---- when ---- */
+/* ---- decisions ---- */
 
 void trigger_init(struct trigger *t, const struct trigger_spec *spec)
 {
@@ -135,7 +135,8 @@ void trigger_settle(struct trigger *t)
 		t->threshold_ns = t->spec.least_ns;
 }
 
-/* The place of one that is to be saved among those that are kept; false: those are all longer. */
+/* Finds the place of a step that is to be saved among those that are kept; returns false if those
+ * are all longer. */
 static bool find_place(const struct trigger *t, uint64_t took_ns, unsigned *place)
 {
 	unsigned shortest = 0;

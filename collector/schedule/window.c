@@ -24,7 +24,7 @@ static bool may_repeat(const struct window_machine *w)
 	return !w->scheduled || s->cyclic || s->every_ns || s->every_steps || s->range[0];
 }
 
-/* No window of the spec's own will begin any more. */
+/* Returns whether the spec will begin no further window. */
 static bool is_spent(const struct window_machine *w)
 {
 	return w->exited || w->missed || w->spec.on_demand || !may_repeat(w);
@@ -37,7 +37,8 @@ static uint64_t cycle_of(const struct window_spec *s)
 	return steps < s->every_steps ? s->every_steps : steps;
 }
 
-/* The first step, after its wait, of the cycle that contains `step` or comes next. */
+/* Returns the step at which the next cycle, or the current one if `step` is within its wait, begins
+ * to warm up. */
 static uint64_t cycle_begin(const struct window_machine *w, uint64_t step)
 {
 	const struct window_spec *s = &w->spec;
@@ -47,7 +48,7 @@ static uint64_t cycle_begin(const struct window_machine *w, uint64_t step)
 		return add(from, s->wait);
 	begin = add(from, (step - from) / cycle * cycle);
 	begin = add(begin, s->wait);
-	/* a cycle that has begun already is skipped */
+	/* A cycle whose warmup has begun already is skipped. */
 	return step <= begin ? begin : add(begin, cycle);
 }
 
@@ -77,7 +78,7 @@ void window_init(struct window_machine *w, const struct window_spec *spec, uint6
 	schedule_next(w, 0);
 }
 
-/* Converts a time of the wall clock to the monotonic clock, by their current distance. */
+/* Converts a time of the wall clock to the monotonic clock with their current distance. */
 static uint64_t steady(const struct window_machine *w, uint64_t wall_ns)
 {
 	return wall_ns > w->wall_ns ? add(w->now_ns, wall_ns - w->wall_ns) : w->now_ns;
@@ -95,7 +96,7 @@ static void record(struct window_machine *w)
 	w->state = WINDOW_RECORD;
 	w->begin_ns = w->now_ns;
 	w->end_ns = s->duration_ns ? add(w->now_ns, s->duration_ns) : NEVER;
-	/* a process that starts late ends its window with the others */
+	/* A process that starts late ends its window at the same time as the others. */
 	if (w->at_ns && s->duration_ns && !w->by_hand && !counts_steps(s))
 		w->end_ns = steady(w, add(w->at_ns, s->duration_ns));
 }
@@ -121,7 +122,7 @@ static void begin(struct window_machine *w, const struct window_input *in, bool 
 	w->record_step = add(in->number, s->warmup);
 	if (s->active)
 		w->end_step = add(w->record_step, s->active);
-	/* a "steps:10-20" window that begins at step 12 still ends at 20 */
+	/* A "steps:10-20" window that begins at step 12 still ends at 20. */
 	if (s->repeat == 1 && !s->cyclic && s->active && !s->every_ns && !s->every_steps)
 		w->end_step = add(add(s->first_step, s->warmup), s->active);
 	if (!s->warmup)
@@ -143,7 +144,8 @@ static void end(struct window_machine *w, const struct window_input *in, bool cu
 	schedule_next(w, in->event == WINDOW_STEP ? in->number : w->begin_step + 1);
 }
 
-/* The first step seen lies after the window, as step 1000 does after "steps:10-20". */
+/* Returns whether the first step is already after the window, as step 1000 is after
+ * "steps:10-20". */
 static bool is_past(const struct window_machine *w, uint64_t number)
 {
 	const struct window_spec *s = &w->spec;
@@ -192,7 +194,7 @@ static void feed_idle(struct window_machine *w, const struct window_input *in)
 		begin(w, in, false);
 }
 
-/* Something will end it that has not come yet. */
+/* Returns whether the running window ends without a stop. */
 static bool has_bounds(const struct window_machine *w)
 {
 	return w->end_step != NEVER || w->end_ns != NEVER || (w->spec.range[0] && !w->by_hand);
@@ -207,13 +209,15 @@ static bool ends_early(const struct window_machine *w, enum window_event event)
 	return false;
 }
 
-/* A window begun by hand is complete when stop ends it, and "all" when the exit ends it. */
+/* Returns whether a window that ends by this event is cut short.  One that was begun by hand is
+ * complete when a stop ends it, and "all" is complete when the exit ends it. */
 static bool is_short(const struct window_machine *w, enum window_event event)
 {
 	return has_bounds(w) && !(w->by_hand && event == WINDOW_STOP);
 }
 
-/* The same range may be open within itself, and on other threads: the last one ends it. */
+/* Counts open ranges with the awaited name, which may be nested or on several threads.  Returns
+ * whether the last one has ended. */
 static bool range_is_over(struct window_machine *w, const struct window_input *in)
 {
 	if (!w->spec.range[0] || w->by_hand || !in->name || strcmp(w->spec.range, in->name))
@@ -242,7 +246,7 @@ static void feed_running(struct window_machine *w, const struct window_input *in
 		record(w);
 }
 
-/* Skips an at= time that had passed before this process started, up to the next repetition. */
+/* If the at= time had passed before this process started, moves it to the next repetition. */
 static void pass_missed(struct window_machine *w)
 {
 	const struct window_spec *s = &w->spec;
@@ -267,7 +271,7 @@ enum window_state window_feed(struct window_machine *w, const struct window_inpu
 		*again = false;
 		return w->state;
 	}
-	if (in->now_ns > w->now_ns) /* a clock that steps back stands still */
+	if (in->now_ns > w->now_ns) /* time stands still if the clock steps back */
 		w->now_ns = in->now_ns;
 	w->wall_ns = in->wall_ns ? in->wall_ns : w->now_ns;
 	if (w->state == WINDOW_IDLE)
@@ -277,7 +281,7 @@ enum window_state window_feed(struct window_machine *w, const struct window_inpu
 		feed_idle(w, in);
 	else
 		feed_running(w, in);
-	/* only a step may begin the next window at the instant that ends the last one */
+	/* Only a step may begin the next window at the instant at which the last one ends. */
 	*again = before != WINDOW_IDLE && w->state == WINDOW_IDLE && in->event == WINDOW_STEP;
 	return w->state;
 }

@@ -18,7 +18,8 @@ static enum status parse_range(struct window_spec *s, const char *text, size_t l
 	return ST_OK;
 }
 
-/* "60m", or "500" steps; below 0: once only; "0m": again as soon as can be. */
+/* Parses "60m", or "500" steps; a value below 0 means one window, and "0m" the next one as soon as
+ * possible. */
 static enum status parse_every(struct window_spec *s, const char *text, size_t len,
 			       struct error *err)
 {
@@ -113,7 +114,7 @@ static enum status parse_pairs(struct window_spec *s, const char *text, struct e
 	}
 }
 
-/* "10-20", "10-", "10" */
+/* Parses "10-20", "10-" or "10". */
 static enum status parse_steps(struct window_spec *s, const char *text, struct error *err)
 {
 	size_t len = strcspn(text, "-");
@@ -148,7 +149,7 @@ static enum status parse_schedule(struct window_spec *s, const char *text, struc
 	return ST_OK;
 }
 
-/* What cannot be meant together: the first row of which both sides are there. */
+/* Rejects combinations that make no sense; reports the first rule that is broken. */
 static enum status check_pairs(const struct window_spec *s, struct error *err)
 {
 	bool steps = s->first_step || s->active || s->warmup || s->every_steps;
