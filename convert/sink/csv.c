@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of the events, one row each, RFC 4180 with a header and lines that end in LF: the columns
- * of sink/columns.h, and `args`, a JSON object of all other arguments (--args lean or full).
+ * A table of events with one row each.  It follows RFC 4180, with a header and lines that end in
+ * LF.  Its columns are those of sink/columns.h, and `args`, a JSON object of all other arguments
+ * (--args lean or full).
  *
- * Cells of text are as convert/base/csv.h says.
+ * Text cells are written as convert/base/csv.h defines.
  */
 #include "convert/sink/columns.h"
 #include "convert/sink/sink.h"
@@ -20,7 +21,7 @@ struct csv {
 	struct buf cell; /* scratch: the arguments */
 };
 
-/* A number in every row: what is none has the words that readers of numbers know. */
+/* Appends a number.  Values that are not finite get the words that readers of numbers accept. */
 static void put_real(struct buf *out, double value)
 {
 	if (isfinite(value))

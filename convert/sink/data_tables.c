@@ -8,8 +8,8 @@
 enum { ATTRS_CEILING = 256 << 20, PROGRAM_LEAST = 4096 };
 
 struct data_process {
-	struct phase_interval open; /* intervals that adjoin are one row */
-	uint64_t first_ns, last_ns; /* of its events; last_ns 0: none yet */
+	struct phase_interval open; /* adjacent intervals are one row */
+	uint64_t first_ns, last_ns; /* first begin and last end of events; last_ns 0: none yet */
 };
 
 const struct data_table data_tables[TABLE_COUNT] = {
@@ -187,7 +187,7 @@ const char *cell_text(const struct cell *cell, struct buf *scratch, size_t *len)
 	return buf_text(scratch);
 }
 
-/* JSON of attributes, until the next call. */
+/* Returns attributes as JSON; the text is valid until the next call. */
 static struct cell cell_attrs(struct data_tables *t, const struct attr *attrs, size_t count,
 			      const uint64_t *values)
 {
@@ -268,7 +268,7 @@ static enum status put_name(struct data_tables *t, uint32_t i, struct error *err
 {
 	struct cell text = cell_name(t->trace, i);
 
-	/* A program of XLA is no text, and nothing points to it but its process. */
+	/* Leave out a program of XLA: it is not text, and only its process refers to it. */
 	if (text.len >= PROGRAM_LEAST && memchr(text.text, '\0', text.len))
 		return ST_OK;
 	PUT(TABLE_NAMES, cell_u64(true, i), text);
@@ -355,7 +355,8 @@ static enum status end_phase(struct data_tables *t, const struct phase_interval 
 	return ST_OK;
 }
 
-/* Steps and phases are of the whole input: those outside of what was asked for are left out. */
+/* Returns whether a span of time overlaps the events of its process.  Batches have steps and phases
+ * of the whole input; those outside the filtered events are left out. */
 static bool is_here(const struct data_tables *t, uint32_t process, uint64_t begin_ns,
 		    uint64_t end_ns)
 {
@@ -391,7 +392,8 @@ enum status data_tables_put_batch(struct data_tables *t, const struct batch *bat
 	return buf_status(&t->attrs, err);
 }
 
-/* Losses are final at the end only; process NULL: of the input as a whole. */
+/* Writes the losses, which are final only at the end.  A loss without a process is one of the input
+ * as a whole. */
 static enum status put_losses(struct data_tables *t, struct error *err)
 {
 	for (unsigned why = 0; why < LOSS_END; why++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded stacks for flame-graph viewers: "frame;frame;frame 1234", one line for each path, in ns,
- * sorted by text.  GPU time by the path of its launch, with the work as the last frame; without GPU
- * work, the self time of host ranges.
+ * Folded stacks for flame-graph viewers: "frame;frame;frame 1234", one line per path, in ns, sorted
+ * by text.  The number is the GPU time of the path of the launch, with the GPU work as the last
+ * frame; if there is no GPU work, it is the self time of host ranges.
  */
 #include "convert/sink/sink.h"
 #include "convert/stage/path_sums.h"
@@ -16,12 +16,12 @@ enum { TEXTS_MAX = 1 << 30 };
 
 struct folded_line {
 	const char *text;
-	uint64_t at, ns; /* at: of the text, while they are made */
+	uint64_t at, ns; /* at: offset of the text in `texts` */
 };
 struct folded_sink {
 	struct sink base;
 	struct path_sums sums;
-	bool is_alone; /* there is one process: stacks do not begin with its rank */
+	bool is_alone; /* only one process: stacks do not begin with its rank */
 	struct buf texts;
 	struct folded_line *lines;
 	size_t line_count, line_cap;
@@ -50,7 +50,7 @@ static enum status folded_put(struct sink *sink, const struct event *e, struct e
 	return path_sums_put(&s->sums, sink->trace, e, err);
 }
 
-/* Paths that differ in classes of ranges alone are one line. */
+/* Writes the lines.  Paths that differ only in the classes of their ranges share one line. */
 static enum status folded_close(struct sink *sink, struct error *err)
 {
 	struct folded_sink *s = (struct folded_sink *)sink;
@@ -72,7 +72,7 @@ static enum status folded_close(struct sink *sink, struct error *err)
 		};
 	}
 	TRY(buf_status(&s->texts, err));
-	for (size_t i = 0; i < s->line_count; i++) /* the texts move no more */
+	for (size_t i = 0; i < s->line_count; i++) /* `texts` does not move any more */
 		s->lines[i].text = (const char *)s->texts.data + s->lines[i].at;
 	SORT_BY(s->lines, s->line_count, UP(struct folded_line, text), UP(struct folded_line, at));
 	for (size_t i = 0, next; i < s->line_count; i = next) {

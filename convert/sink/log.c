@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log, packed to be kept: what schemas/log/writer.h makes, each block deflated where that is
- * smaller.
+ * The log, compressed for archiving: the output of schemas/log/writer.h, with each block deflated
+ * if that makes it smaller.
  */
 #include "convert/output/output.h"
 #include "convert/sink/sink.h"
@@ -11,21 +11,22 @@
 #include <zlib.h>
 
 enum {
-	MEMORY_MAX = 96 << 20, /* for encoders and tables */
+	MEMORY_MAX = 96 << 20, /* memory of encoders and tables */
 	DEFLATE_LEVEL = 9,
 };
 
-struct log_sink { /* base.lines: blocks that are not yet packed and written */
+struct log_sink { /* base.lines: blocks that are not written yet */
 	struct sink base;
 	struct log_writer *writer;
 	z_stream deflate;
 	bool deflate_ready;
-	uint64_t begin_ns, end_ns; /* of the last event */
-	uint32_t order;            /* how many before it had these times */
+	uint64_t begin_ns, end_ns; /* times of the last event */
+	uint32_t order;            /* number of earlier events with the same times */
 	uint8_t packed[LOG_HEADER_BYTES + LOG_BLOCK_BYTES];
 };
 
-/* Writes a block, deflated where that is smaller; not META, which is read alone. */
+/* Writes a block, deflated if that is smaller.  META is never deflated, because it is read
+ * separately. */
 static enum status put_block(struct log_sink *s, struct log_block *block, const uint8_t *bytes,
 			     struct error *err)
 {
@@ -44,7 +45,7 @@ static enum status put_block(struct log_sink *s, struct log_block *block, const 
 	return out_write(s->base.out, s->packed, LOG_HEADER_BYTES + block->size, err);
 }
 
-/* Packs and writes what the writer has made, which is whole blocks. */
+/* Packs and writes the complete blocks that the writer has made. */
 static enum status write_blocks(struct log_sink *s, struct error *err)
 {
 	struct buf *blocks = &s->base.lines;
@@ -84,7 +85,8 @@ static enum status log_put(struct sink *sink, const struct event *e, struct erro
 		.subkind = e->subkind,
 	};
 	uint32_t id = trace_desc(sink->trace, &desc, err);
-	/* Blocks hold one layout each, so the order of events with equal times is kept. */
+	/* A block contains only one event layout, so the number keeps the order of events with
+	 * equal times. */
 	bool is_same = e->begin_ns == s->begin_ns && e->end_ns == s->end_ns;
 
 	if (!id)

@@ -7,8 +7,8 @@
  * Samples are the counters bytes_in_use and peak_bytes_in_use, and the allocator's total ("Total
  * Allocated" of Kineto).  The host is not a device.  A step lasts from its mark to the next one and
  * has an entry if a sample is in it; the value is the last sample, the peak is that of all samples
- * so far.  Steps of one number that follow each other share an entry (marks may be cut out).
- * Samples before the first step are step 0 if there are no others.
+ * so far.  Consecutive steps with the same number share an entry, because the marks between them
+ * may have been filtered out.  If all samples are outside of steps, their entry is step 0.
  */
 #include "convert/sink/sink.h"
 #include "schemas/model/args.h"
@@ -18,14 +18,14 @@
 enum { DEVICES = 256 };
 
 struct gauge {
-	bool sampled; /* in this step */
+	bool sampled; /* has a sample in this step */
 	uint64_t in_use, peak;
 };
 struct memory {
 	struct sink base;
-	const struct context *context; /* NULL: only records of steps are marks */
-	uint32_t names[2], total;      /* bytes_in_use, peak_bytes_in_use, total_allocated */
-	uint32_t step;                 /* of the samples in the gauges, as event.step; 0 none */
+	const struct context *context; /* NULL: only step records are marks */
+	uint32_t names[2], total; /* interned: bytes_in_use, peak_bytes_in_use; total_allocated */
+	uint32_t step;            /* step of the samples in the gauges, as event.step; 0: none */
 	bool any_entry, any_sample;
 	struct gauge gauges[DEVICES];
 };
@@ -54,7 +54,7 @@ static enum sample sample_of(const struct memory *m, const struct event *e, cons
 	return k->name == m->names[1] ? SAMPLE_PEAK : SAMPLE_NONE;
 }
 
-/* Writes the entry of m->step; of the gauges only their peaks remain. */
+/* Writes the entry of m->step.  The gauges keep only their peaks. */
 static enum status put_entry(struct memory *m, struct error *err)
 {
 	struct buf *b = &m->base.lines;
@@ -80,12 +80,12 @@ static enum status put_entry(struct memory *m, struct error *err)
 	return sink_flush(&m->base, SINK_LINES_BYTES, err);
 }
 
-/* Samples of another step begin. */
+/* Writes the entry of the current step and begins another step. */
 static enum status turn_step(struct memory *m, uint32_t step, struct error *err)
 {
 	if (m->step)
 		TRY(put_entry(m, err));
-	m->any_sample = false; /* those before the first step are in no entry */
+	m->any_sample = false; /* samples before the first step get no entry */
 	for (size_t i = 0; i < DEVICES; i++)
 		m->gauges[i].sampled = false;
 	m->step = step;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile for pprof and the viewers that read its files: calls, GPU time, host time and memory
- * taken, by path.  A sample is a node of the calling-context tree, with the rank as a label; a
- * location and a function are a name and class of ranges.  The file is deflated whatever its name.
+ * A profile for pprof and viewers that read its files: calls, GPU time, host time and allocated
+ * memory, by path.  A sample is a node of the calling-context tree, with the rank as a label.  A
+ * location and a function stand for a name and class of ranges.  The file is always compressed,
+ * whatever its name.
  */
 #include "convert/output/gzip.h"
 #include "convert/output/output.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 
 enum { TEXTS_MAX = 1 << 30, GZIP_LEVEL = 6, FRAMES_MAX = UINT16_MAX + 1 };
-/* The first entries of the table of texts; behind each type its unit. */
+/* The first entries of the string table; after each value type comes its unit. */
 enum { TEXT_NONE, TEXT_CALLS, TEXT_COUNT, TEXT_GPU, TEXT_NS, TEXT_HOST, TEXT_MEMORY, TEXT_BYTES };
 static const char *const fixed[] = { "",     "calls", "count", "gpu",  "nanoseconds",
 				     "host", "alloc", "bytes", "rank", "tacho" };
@@ -26,16 +27,17 @@ enum { TEXT_RANK = TEXT_BYTES + 1, TEXT_PROGRAM };
 struct pprof_sink {
 	struct sink base;
 	struct path_sums sums;
-	struct buf texts; /* each with its NUL */
+	struct buf texts; /* each text ends with a NUL */
 	size_t *text_at;
 	size_t text_count, text_cap;
 	struct hash_index by_text;
-	struct map functions; /* by class and name: the number of the function */
+	struct map functions; /* number of the function, by class and name */
 	uint64_t locations[FRAMES_MAX];
-	struct gzip *gzip; /* NULL: the output deflates by its name */
+	struct gzip *gzip; /* NULL: the output compresses because of its name */
 };
 
-/* Readers want bytes in gzip; a name that ends in .gz has them from the output itself. */
+/* Writes compressed bytes.  Readers require gzip; if the name ends in .gz, the output itself
+ * compresses. */
 static enum status put_packed(void *self, const void *bytes, size_t len, struct error *err)
 {
 	const struct pprof_sink *s = self;
@@ -66,7 +68,7 @@ static enum status put_part(struct pprof_sink *s, const Tacho__Pprof__Profile *p
 	return put_lines(s, SINK_LINES_BYTES, err);
 }
 
-/* The number of a text in the table. */
+/* Returns the number of a text in the string table, adding it if it is new. */
 static enum status text_number(struct pprof_sink *s, const char *text, size_t len, int64_t *out,
 			       struct error *err)
 {
@@ -121,7 +123,8 @@ static enum status pprof_put(struct sink *sink, const struct event *e, struct er
 	return path_sums_put(&s->sums, sink->trace, e, err);
 }
 
-/* "net.py(12): forward" is the function `forward`, which begins in that line. */
+/* Fills the texts of a function: "net.py(12): forward" is the function `forward`, which begins in
+ * line 12 of net.py. */
 static enum status function_texts(struct pprof_sink *s, const struct path_node *node,
 				  Tacho__Pprof__Function *f, struct error *err)
 {
@@ -146,7 +149,7 @@ static enum status function_texts(struct pprof_sink *s, const struct path_node *
 	return ST_OK;
 }
 
-/* The location of a node, which is written when it comes for the first time. */
+/* Returns the location of a node, and writes it when it occurs for the first time. */
 static enum status location_of(struct pprof_sink *s, const struct path_node *node, uint64_t *out,
 			       struct error *err)
 {

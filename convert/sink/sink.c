@@ -87,13 +87,13 @@ enum status sink_flush(struct sink *s, size_t least, struct error *err)
 static void put_part(const char *part, const struct trace *t, const struct process *p, uint64_t ns,
 		     unsigned attempt, struct buf *out)
 {
-	if (strncmp(part, "{host}", 6) == 0) { /* its name may have slashes, blanks, anything */
+	if (strncmp(part, "{host}", 6) == 0) { /* may contain slashes, blanks, anything */
 		const char *host = trace_text(t, p->host, NULL), *slash = strrchr(host, '/');
 
 		if (slash)
 			host = slash + 1;
 		for (host = host[0] ? host : "host"; *host; host++) {
-			bool is_up = *host == '.' && host[1] == '.'; /* the folder above */
+			bool is_up = *host == '.' && host[1] == '.'; /* parent folder */
 			bool is_good = *host > ' ' && *host < 0x7F && !is_up;
 
 			buf_put_byte(out, (uint8_t)(is_good ? *host : '_'));

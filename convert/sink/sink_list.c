@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds the list and the look-up by name, nothing else: no cycle of objects may run through it. */
+/* Contains only the list and the search by name, so that no object file that sinks need depends on
+ * all sinks. */
 #include "convert/sink/sink.h"
 
 #include <string.h>

@@ -2,12 +2,12 @@
 /*
  * A PyTorch memory snapshot for pytorch.org/memory_viz and torch.cuda._memory_viz: the entries
  * between --from and --to, and the segments and blocks at --to, from which both readers go
- * backwards.  They depend on what was before and after, so this sink cuts by itself
+ * backwards.  These depend on entries before --from and after --to, so this sink filters by itself
  * (sink_type.cuts).
  *
- * It is a pickle of protocol 2 with the opcodes of PyTorch's C++ writer.  Keys and stacks are
- * numbers, so an entry has about 70 bytes.  Entries wait in memory, because readers want a list per
- * device.
+ * The file is a pickle of protocol 2 with the opcodes of PyTorch's C++ writer.  Keys and stacks are
+ * memoized and written as numbers, so an entry has about 70 bytes.  Entries wait in memory, because
+ * readers want a list per device.
  */
 #include "convert/output/output.h"
 #include "convert/sink/sink.h"
@@ -22,7 +22,8 @@
 enum { DEVICES = 64, ENTRIES_MAX = 1 << 30, NS = 1000, SMALL_SEGMENT = 2 << 20, BATCH = 1000 };
 enum { LIST = ']', APPENDS = 'e', SETITEMS = 'u', TUPLE2 = 0x86 };
 
-/* Texts of the pickle; the number of each is its place here, those of stacks come behind. */
+/* Texts of the pickle.  The memo number of each text is its place here; numbers of stacks follow.
+ */
 /* clang-format off */
 #define WORD_LIST(X)                                                                               \
 	X(action) X(addr) X(size) X(stream) X(time_us) X(frames) X(pool_id) X(device_free)         \
@@ -46,9 +47,9 @@ struct snapshot_sink {
 	uint64_t from_ns, to_ns;
 	bool has_origin;
 	struct segments segments;
-	size_t operations; /* until to_ns */
+	size_t operations; /* number of operations before to_ns */
 	struct live_blocks live;
-	struct map stack_of; /* by the name of its text: its number */
+	struct map stack_of; /* memo number of a stack, by the interned name of its text */
 	struct buf stacks, annotations, state, entries[DEVICES];
 	size_t annotation_count, entry_counts[DEVICES];
 	size_t devices;
@@ -62,7 +63,8 @@ static void put_word(struct buf *b, enum word word)
 	buf_put_byte(b, (uint8_t)word);
 }
 
-/* Behind the n-th item of a list: the page takes no more than some ten thousand at once. */
+/* Begins a new batch after every BATCH items of a list, because the page accepts only some ten
+ * thousand items at once. */
 static void put_between(struct buf *b, size_t n)
 {
 	if (n % BATCH == 0)
@@ -96,7 +98,7 @@ static void put_pair(struct buf *b, enum word word, uint64_t number)
 	put_number(b, number);
 }
 
-/* Frames are lines of "FILE:LINE NAME". */
+/* Appends a stack as a list of frames; each line of `text` is "FILE:LINE NAME". */
 static void put_frames(struct buf *b, const char *text)
 {
 	buf_put(b, "](", 2);
@@ -123,7 +125,7 @@ static void put_frames(struct buf *b, const char *text)
 	buf_put_byte(b, APPENDS);
 }
 
-/* What an event says beside its numbers: stack, stream, pool, and other texts. */
+/* Appends an event's stack, stream, pool and other texts. */
 static enum status put_place(struct snapshot_sink *s, struct buf *b, uint32_t schema,
 			     enum word pool, struct error *err)
 {
@@ -166,7 +168,7 @@ static enum status put_place(struct snapshot_sink *s, struct buf *b, uint32_t sc
 
 /* ---- entries ---------------------------------------------------------------------------- */
 
-/* `name` NULL: the action is `word`. */
+/* Appends an entry with the action `name`, or `word` if `name` is NULL. */
 static enum status put_entry(struct snapshot_sink *s, const struct event *e, uint32_t device,
 			     enum word word, const char *name, struct error *err)
 {
@@ -299,7 +301,8 @@ static void put_block(struct buf *b, uint64_t address, uint64_t size, uint64_t r
 	put_word(b, state);
 }
 
-/* `blocks` are those of the device from the segment's begin on, in order. */
+/* Appends a segment and its blocks.  `blocks` are the live blocks in the segment, in order of
+ * address. */
 static enum status put_segment(struct snapshot_sink *s, const struct segment_range *g,
 			       const struct live_block *blocks, size_t count, struct error *err)
 {
@@ -375,7 +378,7 @@ static void put_settings(struct snapshot_sink *s, struct buf *b)
 	}
 }
 
-/* The texts that are named by their numbers come first, and the stacks behind them. */
+/* Appends the memoized texts, and begins the list of stacks after them. */
 static void put_words(struct buf *b)
 {
 	static const char *const words[] = {
@@ -424,7 +427,7 @@ static enum status put_segments(struct snapshot_sink *s, struct error *err)
 	return status;
 }
 
-/* Writes a list, `b` being its items. */
+/* Writes a list whose items are the bytes in `b`, with the key `word` (WORDS: no key). */
 static enum status flush_list(struct snapshot_sink *s, enum word word, const struct buf *b,
 			      struct error *err)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A SQLite database of the tables and views of data_tables.h, so that sqlite3, DuckDB or pandas
+ * A SQLite database with the tables and views of data_tables.h, so that sqlite3, DuckDB or pandas
  * can answer other questions:
  *
  *	SELECT name, count(*), sum(dur_ns) FROM timeline WHERE kind = 'kernel' GROUP BY name
  *	ORDER BY 3 DESC LIMIT 10;
  *
- * One transaction without a journal into the output's temporary file; memory is SQLite's page
- * cache, and as much again while an index is sorted.  Standard output, which cannot seek, gets a
- * copy of a scratch file.  `SELECT * FROM description` says what is what.
+ * All rows are written in one transaction without a journal into the output's temporary file.  It
+ * needs the memory of SQLite's page cache, and as much again while an index is sorted.  Standard
+ * output, which cannot seek, gets a copy of a scratch file.  `SELECT * FROM description` documents
+ * tables and columns.
  */
 #include "convert/base/temporary.h"
 #include "convert/output/output.h"
@@ -37,8 +38,8 @@ struct database {
 	sqlite3 *db;
 	struct data_tables tables;
 	sqlite3_stmt *inserts[TABLE_COUNT];
-	char *scratch;   /* NULL: the output's own file is written */
-	struct buf text; /* scratch, which SQLite borrows until the row is put */
+	char *scratch;   /* NULL: the output's own file is written directly */
+	struct buf text; /* scratch */
 };
 
 static enum status broken(struct database *d, struct error *err)
@@ -101,7 +102,7 @@ static enum status put_row(void *self, enum data_table_id table, const struct ce
 		const struct cell *cell = &cells[i];
 
 		switch (cell->type) {
-		case CELL_EMPTY: /* what is not bound is NULL */
+		case CELL_EMPTY: /* parameters that are not bound are NULL */
 			break;
 		case CELL_U64:
 		case CELL_I64:
@@ -144,7 +145,7 @@ static enum status database_open(struct sink *s, const struct sink_request *req,
 	if (sqlite3_open_v2(path ? path : d->scratch, &d->db,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
 		return broken(d, err);
-	/* nobody but us has the file, and without a whole one there is none: no journal */
+	/* no journal: no other process uses the file, and an incomplete file is discarded */
 	TRY(run(d,
 		"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
 		"PRAGMA page_size=8192; PRAGMA cache_size=-4096; PRAGMA user_version=1;"

@@ -26,7 +26,7 @@ void templates_release(struct templates *t)
 	*t = (struct templates){ 0 };
 }
 
-/* *out stays NULL where the arena is full. */
+/* Makes a template.  *out stays NULL if the arena is full. */
 static enum status try_make(struct templates *t, const struct event *e, struct template **out,
 			    struct error *err)
 {
@@ -59,7 +59,7 @@ enum status template_make(struct templates *t, const struct event *e, struct tem
 	TRY(try_make(t, e, out, err));
 	if (!*out) {
 		arena_release(&t->arena);
-		arena_init(&t->arena, TEXT_CEILING); /* one may be larger than the usual ceiling */
+		arena_init(&t->arena, TEXT_CEILING); /* one may exceed the usual ceiling */
 		memset(t->by_schema, 0, t->schemas * sizeof(*t->by_schema));
 		TRY(try_make(t, e, out, err));
 		t->arena.ceiling =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * template.h - keeps how events of one kind, subkind and argument schema are written, as constant
+ * template.h - caches how events of one kind, subkind and argument schema are written, as constant
  * bytes with placeholders between them.
  *
  * Each format has its own bytes and its own encoding of values.  Memory is bounded: when the arena
@@ -12,27 +12,27 @@
 #include "schemas/base/buf.h"
 #include "schemas/model/args.h"
 
-/* The encoded key of one argument, and the placeholder for its value behind it. */
+/* The encoded key of one argument, and the placeholder for the value after it. */
 struct template_part {
 	const uint8_t *bytes;
 	uint32_t len;
-	struct placeholder at; /* ARG_CONST: none, because the bytes include the value */
+	struct placeholder at; /* ARG_CONST: no placeholder, because the bytes include the value */
 };
-enum { TEMPLATE_SLACK = 16 }; /* bytes behind those of a part that may be read */
+enum { TEMPLATE_SLACK = 16 }; /* readable bytes after those of a part */
 
 /* The first member of each format's own structure. */
 struct template
 {
-	struct template *next; /* of the same schema */
+	struct template *next; /* next template of the same schema */
 	uint8_t kind, subkind;
 	uint32_t part_count, part_cap;
 	struct template_part *parts;
 };
 
 struct template_type {
-	size_t size;       /* of the format's own structure */
-	size_t ceiling;    /* bytes of all templates */
-	size_t more_parts; /* beside one for each argument */
+	size_t size;       /* size of the format's own structure */
+	size_t ceiling;    /* memory limit of all templates in bytes */
+	size_t more_parts; /* parts in addition to one per argument */
 	/* Fills a zeroed template from t->list, which has the arguments of the event. */
 	enum status (*make)(void *self, const struct event *e, struct template *p,
 			    struct error *err);
@@ -45,22 +45,23 @@ struct templates {
 	struct arena arena;
 	struct template **by_schema;
 	size_t schemas;
-	/* These belong to the template that is being made. */
+	/* The next members belong to the template that is being made. */
 	struct arg_list list;
 	struct buf text; /* the bytes of the next part */
-	bool is_full;    /* the arena has no room for it */
+	bool is_full;    /* the template does not fit into the arena */
 };
 
 enum status templates_init(struct templates *t, const struct template_type *type, void *self,
 			   const struct trace *trace, struct error *err);
 void templates_release(struct templates *t); /* accepts a zeroed one */
 
-/* Makes and keeps a template; returns ST_CEILING if even an empty arena has no room for it. */
+/* Makes and caches a template for events such as `e`.  Returns ST_CEILING if it does not even fit
+ * into an empty arena. */
 enum status template_make(struct templates *t, const struct event *e, struct template **out,
 			  struct error *err);
 
-/* Returns the template for an event, which is valid until the next is made; NULL: there is none
- * yet. */
+/* Returns the template for an event, or NULL if there is none yet.  It is valid until the next
+ * template is made. */
 static inline struct template *template_find(const struct templates *t, const struct event *e)
 {
 	struct template *p = t->by_schema[e->schema < t->schemas ? e->schema : 0];
@@ -70,5 +71,5 @@ static inline struct template *template_find(const struct templates *t, const st
 	return p;
 }
 
-/* Moves the bytes of t->text to the next part of a template, in `make`. */
+/* Moves the bytes of t->text to the next part of a template.  Only `make` may call this. */
 void template_add(struct templates *t, struct template *p, struct placeholder at);

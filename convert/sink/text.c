@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line for each event, for people and grep: time since the first event and duration in ms,
- * kind, track, name, arguments.  Lines that begin with '#' describe the input before them
- * (processes, devices, tracks, windows) and its losses at the end.  Columns are at least two blanks
- * apart, and control characters in names are escaped.
+ * One line per event, for people and grep: time since the first event and duration in ms, kind,
+ * track, name, arguments.  Lines that begin with '#' describe the input before the events
+ * (processes, devices, tracks, windows), and its losses also at the end.  Columns are at least two
+ * blanks apart, and control characters in names are escaped.
  */
 #include "convert/sink/columns.h"
 #include "convert/sink/sink.h"
@@ -24,13 +24,13 @@ enum {
 struct text {
 	struct sink base;
 	struct column_args args;
-	bool started, many; /* many: more than one process */
+	bool started, many; /* many: there is more than one process */
 	uint64_t first_ns;
-	uint64_t lost[LOSS_END]; /* as the header says */
+	uint64_t lost[LOSS_END]; /* number of losses already written */
 	struct buf words;        /* scratch: members and arguments of an event */
 };
 
-/* As it is, but for what would break the line or is no UTF-8. */
+/* Appends a text; control characters and bytes that are not UTF-8 are escaped. */
 static void put_tame(struct buf *b, const char *text, size_t len)
 {
 	for (size_t at = 0; at < len;) {
@@ -55,7 +55,7 @@ static void put_name(struct buf *b, const struct trace *t, uint32_t name)
 	put_tame(b, text, len);
 }
 
-/* Milliseconds to the nanosecond, right-aligned. */
+/* Appends a time in milliseconds with six decimals, right-aligned. */
 static void put_ms(struct buf *b, uint64_t ns, int width)
 {
 	buf_putf(b, "%*llu.%06llu", width - 7, (unsigned long long)(ns / 1000000),
@@ -101,8 +101,8 @@ static void put_track(struct text *t, const struct track *k)
 
 /* ---- arguments ---- */
 
-/* What came as JSON may have blanks that break the line. */
-/* A value as JSON, which escapes only some of what a terminal obeys. */
+/* Appends a value as JSON.  JSON escapes only some of the control characters that a terminal obeys,
+ * so texts are cleaned again. */
 static void put_json(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits)
 {
 	size_t from = b->len;
@@ -110,7 +110,7 @@ static void put_json(struct buf *b, const struct trace *t, uint8_t type, uint64_
 	json_put_value(b, t, type, bits);
 	if (type != ATTR_TEXT || b->len == from)
 		return;
-	buf_text(b); /* ends it */
+	buf_text(b); /* appends the NUL */
 	utf8_tame((char *)b->data + from);
 	b->len = from + strlen((char *)b->data + from);
 }
@@ -146,7 +146,7 @@ static const struct member {
 	{ K(COUNTER), ARG_VALUE, ATTR_F64, "value" },
 	{ K(STEP), ARG_CORRELATION, ATTR_U64, "number" },
 	{ K(RANGE), ARG_CORRELATION, ATTR_U64, "sequence" },
-	{ K(MARK), ARG_CORRELATION, ATTR_U64, NULL }, /* by its class */
+	{ K(MARK), ARG_CORRELATION, ATTR_U64, NULL }, /* the key depends on the class */
 	{ ~IS_NUMBERED, ARG_CORRELATION, ATTR_U64, "correlation" },
 	{ K(MEMCPY) | K(MEMSET), ARG_BYTES, ATTR_U64, "bytes" },
 	{ ANY_KIND, ARG_RESULT, ATTR_I64, "result" },
@@ -232,7 +232,7 @@ static void put_windows(struct text *t)
 	}
 }
 
-/* What was lost since the last time. */
+/* Writes the losses since the last call. */
 static void put_losses(struct text *t)
 {
 	for (unsigned why = 1; why < LOSS_END; why++) {
@@ -296,7 +296,7 @@ static enum status put_event(struct sink *s, const struct event *e, struct error
 	const struct track *k = trace_get_track(s->trace, e->track);
 	const char *kind = sink_kind_word(e);
 	const char *copy = e->kind == KIND_MEMCPY ? copy_kind_word(e->subkind) : "";
-	/* The word of a kind that only the writer of a log knew is in its schema. */
+	/* The word of an unknown kind, which only the log's writer knew, is in its schema. */
 	const struct attr *own = kind[0] ? NULL : trace_find_attr(s->trace, e->schema, ".kind");
 	size_t column;
 

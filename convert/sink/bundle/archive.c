@@ -17,8 +17,8 @@ enum {
 	NAME_BYTES = 512,
 	STEM_BYTES = 256,
 	MANIFEST_CEILING = 1 << 20,
-	/* The time of all files, so that the same input gives the same bytes; zip writes a time
-	 * before 1980 the same way in all time zones. */
+	/* Modification time of all files, so that the same input gives the same bytes.  zip writes
+	   a time before 1980 the same way in all time zones. */
 	MADE_S = 0,
 };
 
@@ -26,11 +26,12 @@ struct bundle {
 	struct out *out;
 	struct archive *archive;
 	struct buf files;      /* the manifest's list, as JSON */
-	struct error fault;    /* of the output, kept over libarchive */
+	struct error fault;    /* error of the output, because libarchive keeps only its text */
 	char stem[STEM_BYTES]; /* the folder in the archive */
 };
 
-/* Endings of names.  The output itself deflates a name that ends in .gz (output.h). */
+/* Formats by the ending of the name.  The output itself compresses if its name ends in .gz
+ * (output.h). */
 static const struct ending {
 	const char *text;
 	int (*format)(struct archive *);
@@ -86,7 +87,8 @@ static enum status open_archive(struct bundle *b, const char *name, struct error
 		snprintf(b->stem, sizeof(b->stem), "bundle");
 	if (e->format(b->archive) != ARCHIVE_OK)
 		return broken(b, err);
-	/* ARCHIVE_WARN: it would start a program of that name, which no output shall do */
+	/* ARCHIVE_WARN means that libarchive would run an external program, which no output may do.
+	 */
 	if (e->filter(b->archive) != ARCHIVE_OK)
 		return fail(err, ST_ABSENT, NOWHERE, "this libarchive cannot pack %s", e->text);
 	archive_write_set_bytes_in_last_block(b->archive, 1);
@@ -120,7 +122,7 @@ void bundle_free(struct bundle *b)
 {
 	if (!b)
 		return;
-	archive_write_fail(b->archive); /* nothing more is written */
+	archive_write_fail(b->archive); /* prevents further writing */
 	archive_write_free(b->archive);
 	buf_release(&b->files);
 	free(b);
@@ -153,7 +155,7 @@ static enum status put_bytes(struct bundle *b, const void *bytes, size_t len, st
 									     : broken(b, err);
 }
 
-/* A member of `size` bytes, of which as many as there are in `file`. */
+/* Writes a member with `size` bytes of `file`, and adds it to the manifest. */
 static enum status put_stream(struct bundle *b, const char *name, FILE *file, uint64_t size,
 			      struct error *err)
 {
@@ -172,7 +174,7 @@ static enum status put_stream(struct bundle *b, const char *name, FILE *file, ui
 		sha256_put(&sha, block, n);
 		TRY(put_bytes(b, block, n, err));
 	}
-	/* cJSON's layout */
+	/* the layout is that of cJSON */
 	buf_putf(&b->files,
 		 "%s{\n\t\t\t\"name\":\t\"%s\",\n\t\t\t\"bytes\":\t%llu,\n"
 		 "\t\t\t\"sha256\":\t\"%s\"\n\t\t}",

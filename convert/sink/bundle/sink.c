@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One archive to send or keep: the log of all inputs, packed as -t log does; the report on it, made
- * by the command line; a manifest with SHA-256 checksums.  Every Tacho tool reads it again.
+ * One archive to send or keep: the log of all inputs, compressed as by -t log; the report on it,
+ * which the command line makes; and a manifest with SHA-256 checksums.  Every Tacho tool can read
+ * it.
  *
- * An archive wants a member's size before its bytes, so the log waits in a scratch file.
+ * An archive requires a member's size before its bytes, so the log waits in a scratch file.
  */
 #include "convert/sink/bundle/internal.h"
 #include "convert/output/output.h"
@@ -14,7 +15,7 @@ static const char log_name[] = "trace.tacho";
 
 struct bundle_sink {
 	struct sink base;
-	struct sink_request request; /* of `log`: as ours, but for its own output */
+	struct sink_request request; /* request of `log`: like ours, but with its own output */
 	struct sink *log;
 	struct bundle *bundle;
 	char *scratch; /* path of the log */

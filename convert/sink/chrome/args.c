@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Kineto writes between the braces of "args". */
+/* Writes "args" of events as Kineto does. */
 #include "convert/sink/chrome/internal.h"
 #include "convert/stage/path_sums.h"
 #include "schemas/base/json_text.h"
@@ -28,7 +28,8 @@ static void put_key(struct writing *w, const char *key, size_t len)
 	buf_put_text(w->buf, ": ");
 }
 
-/* A member of the event, or an argument that differs from event to event, where there is one. */
+/* Appends a member of the event, or an argument that differs from event to event, if the event has
+ * it. */
 static void put_value(struct writing *w, const char *key, size_t len, struct placeholder at)
 {
 	uint64_t bits = 0;
@@ -36,7 +37,7 @@ static void put_value(struct writing *w, const char *key, size_t len, struct pla
 
 	if (!arg_bits(at, w->event, w->track, &bits))
 		return;
-	/* An import kept a 0 that stood there in its schema. */
+	/* If the imported file had a 0 here, its schema contains it. */
 	if (w->is_import && (((at.source == ARG_BYTES || at.source == ARG_SIGNED_BYTES ||
 			       at.source == ARG_ADDRESS) &&
 			      !bits) ||
@@ -61,7 +62,7 @@ static void put_arg(struct writing *w, size_t i, bool all_args)
 	if (arg->at.source != ARG_CONST) {
 		put_value(w, word, len, arg->at);
 	} else if (len && word[0] == '.') {
-		return;               /* a member of the event itself */
+		return;               /* a member of the JSON event, not an argument */
 	} else if (arg->place >= 0) { /* `"grid": [1, 2, 3]` */
 		count = arg_array(w->list, i, items);
 		if (count)
@@ -90,7 +91,8 @@ static bool has(const struct arg_list *l, const char *name)
 	return false;
 }
 
-/* The product of the fields NAME_x, NAME_y and NAME_z of the schema; 0: one is missing. */
+/* Returns the product of the fields NAME_x, NAME_y and NAME_z of the schema, or 0 if one is
+ * missing. */
 static double volume(const struct writing *w, const char *name)
 {
 	double product = 1;
@@ -103,7 +105,8 @@ static double volume(const struct writing *w, const char *name)
 	return product;
 }
 
-/* What Kineto adds to what CUPTI recorded, so that its readers find it. */
+/* Appends the arguments that Kineto computes from CUPTI's records, because its readers expect them.
+ */
 static void put_native(struct writing *w)
 {
 	const struct event *e = w->event;
@@ -135,7 +138,7 @@ static void put_native(struct writing *w)
 		put_value(w, "External id", 11,
 			  (struct placeholder){ .source = ARG_CORRELATION, .type = ATTR_U64 });
 	} else if ((event_is_gpu_work(e) || e->kind == KIND_API) && !has(w->list, "external_id")) {
-		put_key(w, "External id", 11); /* no operator launched it */
+		put_key(w, "External id", 11); /* 0: no operator launched it */
 		buf_put_byte(w->buf, '0');
 	}
 	if (e->kind == KIND_SYNC && sync[0] && !has(w->list, "kind_text")) {
@@ -172,7 +175,7 @@ enum status chrome_put_args(struct chrome_args *a, struct buf *b, const struct e
 		path_put_text(a->trace, e->path, PATH_FOR_PEOPLE, &a->path);
 		put_key(&w, PATH_KEY, strlen(PATH_KEY));
 		json_put_text(b, buf_text(&a->path), a->path.len);
-		notes->is_odd = true; /* a text is kept for all paths */
+		notes->is_odd = true; /* a cached text is shared by all paths */
 	}
 	if (w.any)
 		buf_put_byte(b, '}');
@@ -180,10 +183,10 @@ enum status chrome_put_args(struct chrome_args *a, struct buf *b, const struct e
 }
 
 /*
- * TensorBoard's PyTorch plugin knows communication by PyTorch's operators alone: nccl:all_reduce
- * and four others, joined to kernels by their External id.  What we recorded has the kernels, so
- * beside each an operator is written where its launch was, with the size that the launch's ranges
- * say.
+ * TensorBoard's PyTorch plugin recognizes communication only by PyTorch's operators:
+ * nccl:all_reduce and four others, which are joined to kernels by their External id.  Tacho records
+ * only the kernels, so an operator is written for each at the time of its launch, with the size
+ * found in the ranges around the launch.
  */
 
 const char *chrome_collective(const struct trace *t, const struct event *e)
@@ -214,7 +217,7 @@ void chrome_put_operator(struct buf *b, const struct chrome_file *f, const struc
 
 	if (!word || !from ||
 	    strncmp(trace_text(f->trace, trace_owner(f->trace, from->path), NULL), "nccl:", 5) ==
-		    0) /* it is there */
+		    0) /* the operator exists */
 		return;
 	collectives_find(collectives, e, from, &found);
 	k = trace_get_track(f->trace, from->track);
@@ -227,7 +230,8 @@ void chrome_put_operator(struct buf *b, const struct chrome_file *f, const struc
 	buf_put_text(b, ", \"dur\": ");
 	chrome_put_us(b, from->end_ns - from->begin_ns);
 	buf_putf(b, ", \"args\": {\"External id\": %llu, ", (unsigned long long)e->correlation);
-	/* The plugin multiplies; of bytes it knows the size, of most other types it does not. */
+	/* The plugin multiplies dimensions by the element size.  It knows the size of bytes, but
+	 * not of most other types. */
 	if (found.bytes != UINT64_MAX)
 		buf_putf(b, "\"Input Dims\": [[%llu]], \"Input type\": [\"unsigned char\"]}}",
 			 (unsigned long long)found.bytes);

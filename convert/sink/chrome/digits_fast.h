@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * digits_fast.h - numbers of events as decimal text, straight into the output.
+ * digits_fast.h - writes numbers of events as decimal text directly into the output.
  *
  * Each function writes at `p`, where the caller has DIGITS_MOST bytes, and returns the end of the
- * text; bytes behind it may have been touched.  The same characters as buf_put_u64_text(),
- * chrome_put_us() and json_put_f64() give.
+ * text; bytes after it may have been overwritten.  The characters are those of buf_put_u64_text(),
+ * chrome_put_us() and json_put_f64().
  */
 #pragma once
 
@@ -12,10 +12,11 @@
 
 enum { DIGITS_MOST = 40, DIGITS_8 = 100000000 };
 
-/* Eight digits of a number below 10^8, the first in the lowest byte, each 0 to 9. */
+/* Returns the eight digits of a number below 10^8 as bytes from 0 to 9, with the first digit in the
+ * lowest byte. */
 static inline uint64_t digits_8(uint32_t v)
 {
-	uint64_t x = v / 10000 | (uint64_t)(v % 10000) << 32; /* two fours, four twos, eight ones */
+	uint64_t x = v / 10000 | (uint64_t)(v % 10000) << 32; /* groups of four, two, one digit */
 	uint64_t high = (x * 10486 >> 20) & 0x0000007f0000007f;
 
 	x = high | (x - high * 100) << 16;
@@ -48,11 +49,11 @@ static inline uint8_t *digits_put_u64(uint8_t *p, uint64_t v)
 static inline uint8_t *digits_put_i64(uint8_t *p, int64_t v)
 {
 	*p = '-';
-	/* 0 - x, not -x: the smallest number has no positive twin */
+	/* 0 - x instead of -x, because -INT64_MIN would overflow */
 	return v < 0 ? digits_put_u64(p + 1, 0 - (uint64_t)v) : digits_put_u64(p, (uint64_t)v);
 }
 
-/* ".250", or nothing, behind whole microseconds. */
+/* Appends the fraction of microseconds, such as ".250", or nothing if it is 0. */
 static inline uint8_t *digits_put_rest(uint8_t *p, uint32_t ns)
 {
 	uint32_t digits = (uint32_t)(digits_8(ns) >> 32) | 0x30303030;
@@ -66,7 +67,8 @@ static inline uint8_t *digits_put_us(uint8_t *p, uint64_t ns)
 	return digits_put_rest(digits_put_u64(p, ns / 1000), (uint32_t)(ns % 1000));
 }
 
-/* Times of one file: all but the last eight digits of the microseconds are seldom others. */
+/* Cache for the times of one file: the digits before the last eight of the microseconds seldom
+ * change. */
 struct digits_clock {
 	uint64_t base_ns, high;
 	uint8_t text[16], len;
@@ -92,8 +94,8 @@ static inline uint8_t *digits_put_time(uint8_t *p, struct digits_clock *c, uint6
 }
 
 /*
- * A double of at most four decimals; NULL: it is none.  The quotient of two exact doubles is the
- * double next to it, so what gives the value back is its decimal.
+ * Writes a double that has at most four decimals, otherwise returns NULL.  The quotient of two
+ * exact doubles is the nearest double, so a decimal that gives the value back is the right one.
  */
 static inline uint8_t *digits_put_short_f64(uint8_t *p, double v)
 {
@@ -108,6 +110,6 @@ static inline uint8_t *digits_put_short_f64(uint8_t *p, double v)
 	rest = digits_8((uint32_t)(scaled % 10000)) >> 32;
 	*p = '.';
 	put_u32(p + 1, (uint32_t)rest | 0x30303030);
-	/* up to the last that is not 0, but at least one */
+	/* up to the last decimal that is not 0, but at least one */
 	return p + 2 + (63 - (unsigned)__builtin_clzll(rest | 1)) / 8;
 }

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kineto's grid for baseTimeNanoseconds: ranks that started in the same quarter share a base. */
+/* Kineto rounds baseTimeNanoseconds down to this grid, so that ranks that started in the same
+ * quarter share a base. */
 #define BASE_GRID_S 7889238u
 enum { GPU_SORT_INDEX = 5000000, DEVICE_GAP_MAX = 64 };
 
@@ -24,7 +25,7 @@ struct chrome_file chrome_file(const struct trace *trace, uint32_t process, uint
 
 	if (base && (base->type == ATTR_U64 || base->type == ATTR_I64))
 		f.base_ns = base->bits;
-	else if (f.is_native) /* else an older file: microseconds since the epoch */
+	else if (f.is_native) /* otherwise an older file: times since the epoch */
 		f.base_ns = first_ns / 1000000000u / BASE_GRID_S * BASE_GRID_S * 1000000000u;
 	return f;
 }
@@ -43,7 +44,7 @@ static void put_key_value(struct buf *b, const struct trace *t, const struct att
 		return;
 	}
 	text = trace_text(t, (uint32_t)attr->bits, &len);
-	/* Valid JSON with a space after each colon and comma. */
+	/* The text is valid JSON; append a space after each colon and comma. */
 	bool in_text = false;
 
 	for (size_t i = 0; i < len; i++) {
@@ -64,7 +65,7 @@ static bool key_is(const struct trace *t, const struct attr *attr, const char *w
 	return strcmp(trace_text(t, attr->key, NULL), word) == 0;
 }
 
-/* The row of the device with the least id >= `from` that has a name or attributes; 0: none. */
+/* Returns the row of the device with the least id >= `from` that has a name or attributes, or 0. */
 static uint32_t next_device(const struct chrome_file *f, uint32_t from)
 {
 	uint32_t count = trace_count(f->trace, TRACE_DEVICES), best = 0;
@@ -79,7 +80,7 @@ static uint32_t next_device(const struct chrome_file *f, uint32_t from)
 	return best;
 }
 
-/* Readers take the index in the list for the id, so indices without a device are filled. */
+/* Readers use the index in the list as the id, so indices without a device are filled. */
 static void put_devices(struct buf *b, const struct chrome_file *f)
 {
 	const struct trace *t = f->trace;
@@ -114,9 +115,9 @@ static void put_devices(struct buf *b, const struct chrome_file *f)
 }
 
 /*
- * Top-level keys of the file that the process was imported from, without those that are written
- * anyway or are no keys of the file.  distributedInfo is first, because readers take the first
- * `"rank": N` of a file.
+ * Appends the top-level keys of the file that the process was imported from, without those that are
+ * written anyway or were not keys of the file. distributedInfo comes first, because readers use the
+ * first `"rank": N` of a file.
  */
 static void put_imported(struct buf *b, const struct chrome_file *f, const struct arg_schema *s)
 {
@@ -197,7 +198,7 @@ int64_t chrome_pid(const struct trace *trace, const struct track *k)
 
 /* ---- rows of letter M ---- */
 
-/* `text` NULL: the value is the number. */
+/* Appends a row.  If `text` is NULL, the value is `number`. */
 static void put_meta(struct buf *b, const struct chrome_file *f, const char *name, int64_t pid,
 		     int64_t tid, const char *key, const char *text, size_t len, int64_t number)
 {
@@ -226,7 +227,7 @@ static void put_process_meta(struct buf *b, const struct chrome_file *f, int64_t
 	put_meta(b, f, "process_sort_index", pid, 0, "sort_index", NULL, 0, sort);
 }
 
-/* Threads first, then streams by device; of equal rows the named one first. */
+/* Sorts threads first, then streams by device; of equal rows, the one with a name comes first. */
 static int compare_tracks(const void *a, const void *b)
 {
 	const struct track *x = *(const struct track *const *)a;
@@ -248,8 +249,8 @@ static void put_track_meta(struct buf *b, const struct chrome_file *f, const str
 	const char *name = trace_text(f->trace, k->name, &len);
 	char made[64];
 
-	/* The file named all it had; this row may be made up, and a number that no thread has
-	 * stands for a text, which the events themselves have. */
+	/* An imported file has names for all its rows.  A row without one may be made up, and an id
+	 * that no thread can have stands for a text that the events themselves have. */
 	if (!f->is_native && (!len || (k->type == TRACK_THREAD && k->id > UINT32_MAX)))
 		return;
 	if (!len) {
@@ -286,7 +287,7 @@ enum status chrome_put_metas(struct buf *b, const struct chrome_file *f, struct 
 		bool is_same_device =
 			before && before->type == k->type && before->device == k->device;
 
-		/* Streams differ by context too; a viewer's row is (device, stream). */
+		/* Streams may differ only by context, but a viewer's row is (device, stream). */
 		if (is_same_device && before->id == k->id)
 			continue;
 		if (k->type == TRACK_STREAM && !is_same_device) {

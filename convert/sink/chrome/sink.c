@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Chrome JSON that Kineto would have written, so that HTA and TensorBoard's plugin read it:
- * name, cat and dur on every span, integers for pid and tid, finite numbers only, microseconds
- * since baseTimeNanoseconds, one call for each correlation id.
+ * Writes the Chrome JSON that Kineto would have written, so that HTA and TensorBoard's plugin can
+ * read it: name, cat and dur on every span, integers for pid and tid, finite numbers only,
+ * microseconds since baseTimeNanoseconds, one call for each correlation id.
  */
 #include "convert/output/output.h"
 #include "convert/sink/chrome/internal.h"
@@ -17,29 +17,29 @@
 
 enum {
 	PATH_TEXT_MAX = 1 << 26,
-	SYNC_TID = 1000000, /* its row, off the stream's, because it overlaps the work */
+	SYNC_TID = 1000000, /* added to the tid of waits, which overlap the stream's work */
 	STEP_SHORTER_NS = 2,
 };
 
 struct chrome_track {
 	uint64_t last_call; /* correlation of the track's last runtime call */
-	bool is_ours;       /* belongs to the process that is written */
+	bool is_ours;       /* the track belongs to the process that is written */
 };
-/* Members that a source kept because they differ from what is written here. */
+/* Members of JSON events that a source kept because they differ from what is written here. */
 enum member { MEMBER_PHASE, MEMBER_CATEGORY, MEMBER_PID, MEMBER_TID, MEMBER_COUNT };
 
 struct chrome {
-	struct sink base; /* its lines: of an event that is written in full */
+	struct sink base; /* base.lines: an event that is written in full */
 	struct out_cursor cursor;
 	bool started;
 	struct chrome_file file;
 	struct chrome_args args;
-	uint32_t members[MEMBER_COUNT]; /* names of their attributes, 0: no event has one */
-	struct chrome_track *tracks;    /* index: track */
+	uint32_t members[MEMBER_COUNT]; /* names of their attributes; 0: no event has it */
+	struct chrome_track *tracks;    /* by track */
 	size_t track_count;
 	struct chrome_notes notes;
 	struct chrome_texts texts;       /* the fast path */
-	struct collectives *collectives; /* NULL: no operators are made */
+	struct collectives *collectives; /* NULL: no operators are written */
 };
 
 static enum status flush_lines(struct chrome *c, struct error *err)
@@ -50,7 +50,7 @@ static enum status flush_lines(struct chrome *c, struct error *err)
 	return ST_OK;
 }
 
-/* Category and letter of each kind; a NULL category: none is written. */
+/* Category and letter of each kind.  A category that is NULL is not written. */
 static const struct form {
 	const char *cat, *ph;
 } forms[KIND_END] = {
@@ -76,7 +76,7 @@ static const struct form *form_of(const struct event *e)
 	return &forms[e->kind < KIND_END && forms[e->kind].ph ? e->kind : KIND_UNKNOWN];
 }
 
-/* NULL: none is written. */
+/* Returns the category of an event, or NULL if none is written. */
 static const char *cat_of(const struct chrome *c, const struct event *e)
 {
 	if (e->kind == KIND_API && e->subkind == API_DRIVER)
@@ -87,7 +87,7 @@ static const char *cat_of(const struct chrome *c, const struct event *e)
 	case RANGE_PHASE:
 	case RANGE_NVTX:
 	case RANGE_GC:
-		return "user_annotation"; /* what Kineto has for an interval that a person named */
+		return "user_annotation"; /* Kineto's category of intervals that users name */
 	case RANGE_OTHER:
 		return c->file.is_native ? "user_annotation" : range_class_word(e->subkind);
 	default:
@@ -102,7 +102,7 @@ static void note(struct chrome *c, size_t begin, unsigned source)
 	chrome_note(&c->notes, begin, (struct placeholder){ .source = (uint8_t)source });
 }
 
-/* The correlation, or the number, which is the same word. */
+/* Appends the correlation, or the number, which is in the same member of a union. */
 static void put_correlation(struct chrome *c, const struct event *e)
 {
 	size_t begin = c->base.lines.len;
@@ -122,8 +122,9 @@ static void put_time(struct chrome *c, const struct event *e)
 }
 
 /*
- * Our steps end where the next begins.  Readers add ts and dur as doubles, which near 1e13 us are a
- * nanosecond coarse, and drop a range that reaches into the next: those steps are a bit shorter.
+ * Returns the duration to write.  Steps recorded by Tacho end where the next begins.  Readers add
+ * ts and dur as doubles, which near 1e13 us have a resolution of only a nanosecond, and drop a
+ * range that reaches into the next.  So those steps are shortened slightly.
  */
 static uint64_t duration_of(const struct chrome *c, const struct event *e)
 {
@@ -136,7 +137,7 @@ static uint64_t duration_of(const struct chrome *c, const struct event *e)
 
 /* ---- names ---- */
 
-/* The word of CUPTI's number of a kind of memory, which stands in the schema. */
+/* Returns the word for CUPTI's memory kind, which is in the schema. */
 static const char *memory_word(const struct chrome *c, const struct event *e, const char *key)
 {
 	static const char *const words[] = { "Unknown",       "Pageable",      "Pinned",
@@ -147,7 +148,7 @@ static const char *memory_word(const struct chrome *c, const struct event *e, co
 	return words[kind < sizeof(words) / sizeof(*words) ? kind : 0];
 }
 
-/* The name of an event that was recorded without one. */
+/* Appends a name for an event that was recorded without one. */
 static void put_made_name(struct chrome *c, const struct event *e)
 {
 	const char *text = kind_word(e->kind), *copy = copy_kind_word(e->subkind);
@@ -188,7 +189,8 @@ static void put_made_name(struct chrome *c, const struct event *e)
 
 /* ---- members ---- */
 
-/* False: the source kept none for this event. */
+/* Appends the member's value that the source kept.  Returns false if it kept none for this event.
+ */
 static bool put_kept(struct chrome *c, const struct event *e, enum member member)
 {
 	const struct arg_schema *s = trace_get_schema(c->base.trace, e->schema);
@@ -202,7 +204,7 @@ static bool put_kept(struct chrome *c, const struct event *e, enum member member
 	return true;
 }
 
-/* Those that have no place of their own here: `, "s": "g"`. */
+/* Appends kept members that are not written elsewhere, such as `, "s": "g"`. */
 static void put_other_members(struct chrome *c, const struct event *e)
 {
 	const struct arg_schema *s = trace_get_schema(c->base.trace, e->schema);
@@ -232,7 +234,7 @@ static void put_where(struct chrome *c, const struct event *e)
 
 	if (c->file.is_native && e->kind == KIND_SYNC) {
 		if (k->id == UINT32_MAX)
-			tid = -1; /* a wait that is not on one stream */
+			tid = -1; /* a wait that is not on a single stream */
 		else if (e->subkind == SYNC_STREAM)
 			tid += SYNC_TID;
 	}
@@ -244,7 +246,7 @@ static void put_where(struct chrome *c, const struct event *e)
 		buf_put_i64_text(b, tid);
 }
 
-/* The arrow from a call to its work. */
+/* Appends an end of the arrow from a call to its work. */
 static void put_arrow(struct chrome *c, const struct event *e)
 {
 	struct buf *b = &c->base.lines;
@@ -265,7 +267,7 @@ static void put_arrow(struct chrome *c, const struct event *e)
 
 /* ---- events ---- */
 
-/* Writes an event in full, which the fast path repeats. */
+/* Writes an event in full, and notes what the fast path needs to repeat it. */
 static enum status put_plain(struct chrome *c, const struct event *e, struct error *err)
 {
 	const char *cat = cat_of(c, e), *ph = form_of(e)->ph;
@@ -276,7 +278,7 @@ static enum status put_plain(struct chrome *c, const struct event *e, struct err
 	if (e->kind == KIND_MARK && e->subkind != MARK_INSTANT)
 		ph = e->subkind == MARK_FLOW_BEGIN ? "s" : "f";
 	chrome_notes_begin(&c->notes, b);
-	buf_put_text(b, ",\n{\"ph\": "); /* the row of the process stands before */
+	buf_put_text(b, ",\n{\"ph\": "); /* the process's row comes before */
 	if (!put_kept(c, e, MEMBER_PHASE))
 		json_put_word(b, ph);
 	begin = b->len;
@@ -316,7 +318,7 @@ static enum status put_plain(struct chrome *c, const struct event *e, struct err
 
 static enum status put_event(struct chrome *c, const struct event *e, struct error *err)
 {
-	bool is_plain = plain_ways || e->begin_ns < c->file.base_ns; /* a time with a sign */
+	bool is_plain = plain_ways || e->begin_ns < c->file.base_ns; /* a negative time */
 	const struct chrome_text *text = NULL;
 	uint8_t *at;
 
@@ -387,9 +389,9 @@ static enum status chrome_put(struct sink *s, const struct batch *batch, struct 
 		if (!c->started)
 			TRY(start(c, e->begin_ns, err));
 		/*
-		 * CUPTI gives a runtime call and the driver call inside it one correlation id;
-		 * readers match work with calls by it and count twice.  The outer call, which comes
-		 * first, keeps it.
+		 * CUPTI gives a runtime call and the driver call inside it the same correlation
+		 * id.  Readers match work with calls by it and would count the work twice.  So only
+		 * the outer call, which comes first, keeps it.
 		 */
 		if (e->kind != KIND_API || !c->file.is_native || !e->correlation) {
 			TRY(put_event(c, e, err));

@@ -8,21 +8,21 @@
 enum {
 	TEXTS_CEILING = 12 << 20,
 	ENTRIES_USED = CHROME_TEXT_ENTRIES / 4 * 3,
-	STRIDE = 32, /* constant text is copied by so many bytes at once */
+	STRIDE = 32, /* constant text is copied in blocks of this size */
 	NUMBER_CEILING = 64,
 };
 
 void chrome_note(struct chrome_notes *n, size_t begin, struct placeholder at)
 {
 	switch (at.source) {
-	case ARG_CONST: /* the same for each event of a key */
+	case ARG_CONST: /* these are the same for all events with a key */
 	case ARG_DEVICE:
 	case ARG_CONTEXT:
 	case ARG_STREAM:
 	case ARG_ALLOCATOR_TYPE:
 	case ARG_ALLOCATOR_DEVICE:
 		return;
-	case ARG_ADDRESS: /* the same word */
+	case ARG_ADDRESS: /* the same member of a union */
 		at.source = ARG_CORRELATION;
 	}
 	if (n->count == sizeof(n->values) / sizeof(*n->values) ||
@@ -54,7 +54,7 @@ void chrome_texts_release(struct chrome_texts *t)
 
 /* ---- keeping a text ---- */
 
-/* NULL: it is too large, or the arena is full. */
+/* Makes a cached text.  Returns NULL if it is too large, or the arena is full. */
 static const struct chrome_text *make_text(struct chrome_texts *t, const struct chrome_notes *n)
 {
 	size_t len = n->buf->len - n->begin, most = len + (size_t)n->count * DIGITS_MOST + STRIDE;
@@ -96,7 +96,7 @@ void chrome_texts_note(struct chrome_texts *t, struct chrome_key key, const stru
 {
 	struct chrome_text_entry *entry = chrome_texts_entry(t, key);
 
-	if (n->buf->status != ST_OK || entry->key.what) /* it is odd */
+	if (n->buf->status != ST_OK || entry->key.what) /* the text is not cacheable */
 		return;
 	if (t->count == ENTRIES_USED || arena_is_full(&t->arena, 4 * CHROME_TEXT_MOST)) {
 		arena_release(&t->arena);
@@ -119,7 +119,7 @@ static inline uint8_t *copy_text(uint8_t *p, const uint8_t *from, size_t len)
 	return p + len;
 }
 
-/* Values that few events have. */
+/* Writes a value of a type that few events have. */
 static uint8_t *put_rare(struct chrome_texts *t, uint8_t *p, struct placeholder at,
 			 const struct event *e)
 {

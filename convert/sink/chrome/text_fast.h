@@ -3,8 +3,8 @@
  * text_fast.h - the fast path of the Chrome sink, which reuses the text of an event and its arrow.
  *
  * put_plain() of chrome/sink.c notes where the text of an event has values that differ from event
- * to event.  The rest is the same for events of one kind, track, name and schema, so for further
- * ones only the values are encoded.  Memory is bounded: when it is full, all texts are dropped.
+ * to event.  The rest is the same for events of one kind, track, name and schema, so for later
+ * events only the values are encoded.  Memory is bounded: when it is full, all texts are dropped.
  */
 #pragma once
 
@@ -14,21 +14,21 @@
 #include "schemas/base/hash.h"
 #include "schemas/model/args.h"
 
-/* Sources of placeholders beside those of args.h. */
+/* Sources of placeholders in addition to those of args.h. */
 enum chrome_source {
-	CHROME_END = ARG_SOURCES, /* of a text that is kept */
+	CHROME_END = ARG_SOURCES, /* end of a cached text */
 	CHROME_TIME,
-	CHROME_TIME_AGAIN, /* the same digits a second time */
+	CHROME_TIME_AGAIN, /* the digits of the time again */
 	CHROME_DURATION,
 	CHROME_CORRELATION_AGAIN,
 };
 
-/* Where one event's text has values that differ from event to event. */
+/* Positions of the values in one event's text that differ from event to event. */
 struct chrome_notes {
-	const struct buf *buf; /* the text is appended to it */
-	size_t begin;          /* where the event begins in it */
+	const struct buf *buf; /* buffer to which the text is appended */
+	size_t begin;          /* offset of the event in `buf` */
 	unsigned count;
-	bool is_odd; /* the text cannot be kept: it has another text that differs, or too much */
+	bool is_odd; /* not cacheable: a text in it varies, or there are too many values */
 	struct {
 		size_t begin, end;
 		struct placeholder at;
@@ -42,20 +42,20 @@ static inline void chrome_notes_begin(struct chrome_notes *n, const struct buf *
 	n->count = 0;
 	n->is_odd = false;
 }
-/* What was appended from `begin` on is the value of a placeholder. */
+/* Notes that the text from `begin` on is the value of a placeholder. */
 void chrome_note(struct chrome_notes *n, size_t begin, struct placeholder at);
 
-struct chrome_text_part { /* constant text, and the placeholder behind it */
+struct chrome_text_part { /* constant text, and the placeholder after it */
 	uint32_t len;
 	struct placeholder at;
 };
 struct chrome_text {
-	uint32_t most; /* bytes that writing it needs, those touched behind its end included */
+	uint32_t most; /* bytes that writing needs, including those overwritten after the end */
 	const uint8_t *bytes;
 	struct chrome_text_part parts[];
 };
 
-/* What decides about an event's text, but for the values; `what` is never 0. */
+/* Everything that determines an event's text except the values.  `what` is never 0. */
 struct chrome_key {
 	uint64_t where, what;
 };
@@ -72,8 +72,8 @@ static inline struct chrome_key chrome_key_of(const struct event *e)
 }
 
 struct chrome_text_entry {
-	struct chrome_key key;          /* .what 0: free */
-	const struct chrome_text *text; /* NULL: it is odd */
+	struct chrome_key key;          /* .what 0: free entry */
+	const struct chrome_text *text; /* NULL: the text is not cacheable */
 };
 struct chrome_texts {
 	struct arena arena;
@@ -97,16 +97,16 @@ static inline struct chrome_text_entry *chrome_texts_entry(struct chrome_texts *
 		i = (i + 1) % CHROME_TEXT_ENTRIES;
 	return &t->entries[i];
 }
-/* NULL: the event is to be written in full, and then noted. */
+/* Returns NULL if the event must be written in full, and noted afterwards. */
 static inline const struct chrome_text *chrome_texts_find(struct chrome_texts *t,
 							  struct chrome_key key)
 {
 	return chrome_texts_entry(t, key)->text;
 }
-/* An event of this key was appended to n->buf, up to its end. */
+/* Caches the text of an event with this key, which is the end of n->buf. */
 void chrome_texts_note(struct chrome_texts *t, struct chrome_key key, const struct chrome_notes *n);
 
-/* Writes text->most bytes at most and returns the end.  The event is not before the clock's base.
- */
+/* Writes at most text->most bytes and returns the end of the text.  The event must not begin before
+ * the clock's base. */
 uint8_t *chrome_text_put(struct chrome_texts *t, const struct chrome_text *text, uint8_t *p,
 			 const struct event *e, uint64_t duration_ns);

@@ -8,7 +8,7 @@
 
 enum { PAGE_CEILING = 512 << 20, LEVELS_HEAD = 4 };
 
-/* Numbers of Parquet's own definition (parquet.thrift). */
+/* These numbers are defined by parquet.thrift. */
 enum { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 enum { ENCODING_PLAIN = 0, ENCODING_RLE = 3, ENCODING_DICTIONARY = 8 };
 enum { PHYSICAL_INT64 = 2, PHYSICAL_DOUBLE = 5, PHYSICAL_BYTES = 6 };
@@ -29,7 +29,7 @@ static int physical_of(const struct data_column *c)
 	}
 }
 
-/* What repeats from row to row. */
+/* Returns whether a column has a dictionary: its values repeat from row to row. */
 static bool has_dictionary(const struct data_column *c)
 {
 	return physical_of(c) == PHYSICAL_BYTES || c->refers;
@@ -79,7 +79,7 @@ void parquet_release(struct parquet *p)
 
 /* ---- pages ---- */
 
-/* Values of `width` bits each, the lowest first, as one run of groups of eight. */
+/* Appends values of `width` bits each, the lowest bits first, as one run of groups of eight. */
 static void put_packed(struct buf *b, const uint32_t *values, size_t count, unsigned width)
 {
 	size_t groups = (count + 7) / 8;
@@ -94,7 +94,7 @@ static void put_packed(struct buf *b, const uint32_t *values, size_t count, unsi
 	}
 }
 
-/* A page of p->page, with its head before it. */
+/* Writes p->page as a page, with its header before it. */
 static enum status put_page(struct parquet *p, int type, size_t values, int encoding,
 			    struct error *err)
 {
@@ -138,7 +138,8 @@ static enum status end_column(struct parquet *p, const struct data_column *what,
 	}
 	chunk->data_at = (int64_t)p->at;
 	buf_clear(&p->page);
-	/* Which rows have a value, as definition levels: their length, then one run of bits. */
+	/* Definition levels mark the rows that have a value: their length in bytes, then one run of
+	 * bits. */
 	size_t at = p->page.len, bytes = (p->rows + 7) / 8;
 
 	buf_put_u32(&p->page, 0);
@@ -182,7 +183,7 @@ static enum status end_group(struct parquet *p, struct error *err)
 
 /* ---- rows ---- */
 
-/* The place of a value in the dictionary, to which it is added where it is new. */
+/* Returns the place of a value in the dictionary, adding the value if it is new. */
 static enum status find_place(struct parquet_column *c, const void *value, size_t len,
 			      uint32_t *out, struct error *err)
 {
@@ -205,7 +206,7 @@ static enum status find_place(struct parquet_column *c, const void *value, size_
 	return hash_add(&c->index, hash, *out, err);
 }
 
-/* The value's bytes as Parquet has them: eight, or a length and a text. */
+/* Encodes a value: eight bytes, or a length and a text. */
 static void encode(const struct data_column *what, const struct cell *cell, struct buf *scratch,
 		   struct buf *out)
 {
@@ -218,7 +219,7 @@ static void encode(const struct data_column *what, const struct cell *cell, stru
 		buf_put_u32(out, (uint32_t)len);
 		buf_put(out, text, len);
 	} else {
-		buf_put_u64(out, cell->u64); /* the bits of a real number too */
+		buf_put_u64(out, cell->u64); /* u64 also has the bits of a real number */
 	}
 }
 

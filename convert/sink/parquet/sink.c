@@ -21,7 +21,7 @@ struct folder {
 	const char *scratch_folder; /* borrowed */
 	struct data_tables tables;
 	struct parquet files[TABLE_COUNT];
-	struct scratch *waiting[TABLE_COUNT]; /* of files that are not the output's present one */
+	struct scratch *waiting[TABLE_COUNT]; /* bytes of files that cannot be written yet */
 	struct waiter {
 		struct folder *folder;
 		enum data_table_id table;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * thrift.h - Thrift's compact protocol, as far as Parquet's headers and footer need it.  Fields of
- * a struct come in the order of their numbers; each struct has its own `last` number.
+ * a struct are written in the order of their numbers; each struct has its own `last` number.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ enum thrift_type {
 
 struct thrift {
 	struct buf *out;
-	int last; /* number of the field before, 0 at the begin of a struct */
+	int last; /* number of the previous field; 0 at the begin of a struct */
 };
 
 static inline void thrift_field(struct thrift *t, int number, enum thrift_type type)
@@ -26,7 +26,7 @@ static inline void thrift_field(struct thrift *t, int number, enum thrift_type t
 	t->last = number;
 }
 
-/* An integer of either size: zigzag, then a varint. */
+/* Appends an integer of either size as a varint in zigzag encoding. */
 static inline void thrift_put_int(struct thrift *t, int64_t v)
 {
 	buf_put_varint(t->out, zigzag(v));
@@ -58,7 +58,7 @@ static inline void thrift_text(struct thrift *t, int number, const char *text)
 	thrift_put_text(t, text);
 }
 
-/* `count` items follow, without field heads. */
+/* Begins a list; the caller appends `count` items without field headers. */
 static inline void thrift_list(struct thrift *t, int number, enum thrift_type of, size_t count)
 {
 	thrift_field(t, number, THRIFT_LIST);
@@ -70,7 +70,7 @@ static inline void thrift_list(struct thrift *t, int number, enum thrift_type of
 	buf_put_varint(t->out, count);
 }
 
-/* A struct inside: its fields follow through the result, until thrift_end() on it. */
+/* Begins an inner struct.  Its fields are written through the result until thrift_end(). */
 static inline struct thrift thrift_struct(struct thrift *t, int number)
 {
 	thrift_field(t, number, THRIFT_STRUCT);

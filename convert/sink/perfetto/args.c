@@ -8,7 +8,7 @@ enum { VALUE_MOST = 11 };
 
 /* Fields of DebugAnnotation. */
 enum {
-	ARG_FIELD = 4, /* of TrackEvent */
+	ARG_FIELD = 4, /* field of TrackEvent */
 	ARG_KEY = 1,
 	ARG_UINT = 3,
 	ARG_INT = 4,
@@ -22,7 +22,7 @@ enum {
 #define GPU_KINDS (K(KERNEL) | K(MEMCPY) | K(MEMSET) | K(GRAPH))
 #define ANY_KIND  0xffffffffu
 
-/* Members of the event and of its track. */
+/* Arguments made from members of the event and its track. */
 static const struct member {
 	unsigned kinds;
 	uint8_t source, field;
@@ -75,7 +75,7 @@ static void put_value(struct buf *b, uint8_t type, uint64_t bits)
 		pb_put_u64(b, field, field == ARG_TEXT ? (uint32_t)bits : bits);
 }
 
-/* Kineto's word for a field of ours where it has one, else the name. */
+/* Finds the key of an argument: Kineto's word for the field if it has one, otherwise the name. */
 static enum status find_key(struct perfetto_args *a, const struct arg *arg, uint64_t *key,
 			    struct error *err)
 {
@@ -112,7 +112,7 @@ static enum status add_members(struct perfetto_args *a, unsigned kind, bool is_r
 	return ST_OK;
 }
 
-/* `grid` from its three fields; args[first] may be any of them. */
+/* Appends an array such as `grid`, made from its three fields; args[first] may be any of them. */
 static enum status put_array(struct perfetto_args *a, size_t first, struct error *err)
 {
 	static const char *const words[] = { "grid", "block" };
@@ -140,7 +140,7 @@ static enum status put_array(struct perfetto_args *a, size_t first, struct error
 	return ST_OK;
 }
 
-/* All that is the same for each event of the schema. */
+/* Appends all arguments that are the same for each event of the schema. */
 static enum status put_consts(struct perfetto_args *a, struct error *err)
 {
 	const struct arg_list *list = &a->templates.list;
@@ -171,7 +171,8 @@ static enum status put_consts(struct perfetto_args *a, struct error *err)
 	return buf_status(b, err);
 }
 
-/* The name of an event that was recorded without one; NULL: it is made of the number. */
+/* Returns a name for an event that was recorded without one; NULL: it is made from the event's
+ * number. */
 static const char *made_name(const struct event *e)
 {
 	switch (e->kind) {
@@ -190,7 +191,7 @@ static const char *made_name(const struct event *e)
 	}
 }
 
-/* The category of an import, where it was another than ours, else our own. */
+/* Finds the category: that of an imported event if it differs from ours, otherwise ours. */
 static enum status find_category(struct perfetto_args *a, const struct event *e, uint64_t *out,
 				 struct error *err)
 {
@@ -247,7 +248,7 @@ enum status perfetto_args_init(struct perfetto_args *a, struct perfetto_file *fi
 
 	*a = (struct perfetto_args){ .file = file, .all = all };
 	TRY(templates_init(&a->templates, &type, a, file->trace, err));
-	a->templates.is_lean = !all; /* a sum says of what in arguments */
+	a->templates.is_lean = !all; /* merged events have arguments even then */
 	return ST_OK;
 }
 
@@ -272,7 +273,7 @@ enum status perfetto_args_make(struct perfetto_args *a, const struct event *e,
 
 /* ---- writing ---- */
 
-/* The field of an argument that is a text of the file. */
+/* Appends the value of an argument that is a text in the file. */
 static uint8_t *put_text(uint8_t *p, uint64_t text)
 {
 	*p++ = (ARG_TEXT << 3 & 0x7f) | 0x80;

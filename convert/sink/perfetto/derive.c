@@ -6,7 +6,7 @@
 enum {
 	BIN_NS = 1000000,
 	IDLE_LEAST_NS = 100000,
-	WINDOW_GAP_NS = 10000000, /* a shorter gap is not looked up: windows stand further apart */
+	WINDOW_GAP_NS = 10000000, /* shorter gaps are never between windows */
 	WINDOWS_MOST = 4096,
 	CALLS = 1024,
 	WORKS = 2 * CALLS,
@@ -25,7 +25,7 @@ static const struct perfetto_row busy_row = {
 static const struct perfetto_row queue_row = {
 	.form = FORM_COUNTER, .rank = 2, .name = "Queue length", .unit = "count"
 };
-/* Of the host, of a GPU. */
+/* The rows of the host and of a GPU. */
 static const struct perfetto_row allocated_rows[] = { { .form = FORM_COUNTER,
 							.rank = 3,
 							.is_memory = true,
@@ -48,29 +48,30 @@ static const struct perfetto_row reserved_rows[] = { { .form = FORM_COUNTER,
 						       .unit = "bytes" } };
 
 /*
- * How much work waits for a GPU: a call counts from its begin until its first work begins.
+ * The amount of work that waits for a GPU: a call counts from its begin until its first work
+ * begins.
  *
- * Only that begin shows that a call has work, so up to CALLS calls wait in a ring; one that is
- * pushed out does not count.  Begins of work wait too, and both are counted in order of time.  The
- * stage `context` knows the call of all work, but not this order, and costs more.
+ * Only that begin shows that a call has work, so up to CALLS calls wait in a ring; a call that is
+ * pushed out does not count.  Begins of work wait as well, and both are counted in order of time.
+ * The stage `context` finds the call of all work, but not this order, and costs more.
  */
 struct queued {
 	uint64_t correlation, at_ns;
-	uint32_t gpu; /* of a call: 0 as long as none of its work began */
+	uint32_t gpu; /* in a call: 0 until work of it began */
 };
-/* A ring whose capacity is a power of two; numbers of items only grow. */
+/* A ring whose capacity is a power of two.  Numbers of items only grow. */
 struct ring {
 	struct queued *items;
 	uint64_t first, end;
 	size_t cap;
 };
-struct perfetto_queue {     /* of a process */
-	struct ring calls;  /* whose work has not begun */
-	struct ring works;  /* begins of work, not counted yet */
-	struct map call_of; /* correlation: number of the last call in the ring with it */
+struct perfetto_queue {     /* queue of a process */
+	struct ring calls;  /* calls whose work has not begun */
+	struct ring works;  /* begins of work that are not counted yet */
+	struct map call_of; /* number of the last call in the ring, by correlation */
 };
 
-/* Names, and the categories by which viewers colour them. */
+/* Names of classes, and categories by which viewers choose their colours. */
 static const struct {
 	const char *name, *category;
 } classes[CLASS_COUNT] = {
@@ -121,7 +122,7 @@ static enum status gauge_write(struct perfetto_derive *d, struct perfetto_gauge 
 	return perfetto_put_sample(d->rows, g->row, at_ns, (double)value, NULL, err);
 }
 
-/* The count of a gauge is now another. */
+/* Sets the count of a gauge to a new value. */
 static enum status gauge_set(struct perfetto_derive *d, struct perfetto_gauge *g, uint64_t at_ns,
 			     uint64_t count, struct error *err)
 {
@@ -146,7 +147,8 @@ static uint64_t busy_percent(const struct perfetto_gauge *g)
 	return (g->sum + BIN_NS / 200) / (BIN_NS / 100);
 }
 
-/* The GPU was busy in [begin, end), or not; these intervals come in order and adjoin. */
+/* Adds an interval [begin, end) in which the GPU was busy or not.  Intervals come in order and
+ * without gaps. */
 static enum status gauge_fill(struct perfetto_derive *d, struct perfetto_gauge *g,
 			      uint64_t begin_ns, uint64_t end_ns, bool is_busy, struct error *err)
 {
@@ -157,7 +159,7 @@ static enum status gauge_fill(struct perfetto_derive *d, struct perfetto_gauge *
 		uint64_t to = end_ns < bin_end ? end_ns : bin_end;
 
 		if (begin_ns == g->bin_ns && end_ns - begin_ns >= 2 * BIN_NS) {
-			/* many of one value are one sample */
+			/* many equal values are written as one sample */
 			TRY(gauge_write(d, g, g->bin_ns, is_busy ? 100 : 0, err));
 			begin_ns = g->bin_ns += (end_ns - begin_ns) / BIN_NS * BIN_NS;
 			continue;
@@ -182,7 +184,7 @@ static struct queued *ring_at(const struct ring *r, uint64_t number)
 
 static enum status ring_put(struct ring *r, struct queued one, struct error *err)
 {
-	if (r->end - r->first == r->cap) { /* items keep their numbers, not their places */
+	if (r->end - r->first == r->cap) { /* items keep their numbers, but not their places */
 		struct ring grown = { .first = r->first, .end = r->end };
 
 		grown.cap = r->cap ? r->cap * 2 : RING_FIRST;
@@ -207,7 +209,7 @@ static enum status count_work(struct perfetto_derive *d, struct perfetto_queue *
 	return gauge_set(d, g, w->at_ns, g->now ? g->now - 1 : 0, err);
 }
 
-/* The oldest call leaves the ring; work that began before it is counted first. */
+/* Removes the oldest call from the ring.  Work that began before it is counted first. */
 static enum status leave(struct perfetto_derive *d, struct perfetto_queue *q, struct error *err)
 {
 	uint64_t number = q->calls.first++;
@@ -259,7 +261,8 @@ static enum status queue_work(struct perfetto_derive *d, struct perfetto_queue *
 
 /* ---- what a GPU did ---- */
 
-/* A gap between two windows of a recording is not idle time. */
+/* Returns whether an interval was recorded.  A gap between two windows of a recording is not idle
+ * time. */
 static bool is_recorded(const struct trace *t, uint32_t process, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint32_t count = trace_count(t, TRACE_WINDOWS);
@@ -301,14 +304,14 @@ static enum status end_interval(struct perfetto_derive *d, struct perfetto_state
 				 s->begin_ns, s->at_ns, err);
 }
 
-/* Advances to `to_ns`: no work that begins before it comes any more. */
+/* Advances to `to_ns`.  No later work may begin before it. */
 static enum status advance(struct perfetto_derive *d, uint32_t gpu, uint64_t to_ns,
 			   struct error *err)
 {
 	struct perfetto_state *s = &d->states[gpu - 1];
 
 	while (s->at_ns < to_ns) {
-		unsigned class = 0; /* what is running at s->at_ns, and until when */
+		unsigned class = 0; /* the class that runs at s->at_ns */
 
 		while (class < CLASS_IDLE && s->until_ns[class] <= s->at_ns)
 			class ++;
@@ -338,7 +341,7 @@ enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum g
 		s->at_ns = e->begin_ns;
 	}
 	if (s->class == CLASS_COMPUTE && s->until_ns[CLASS_COMPUTE] >= e->begin_ns)
-		s->at_ns = e->begin_ns; /* what most events do: go on */
+		s->at_ns = e->begin_ns; /* the fast path: most events continue computing */
 	else
 		TRY(advance(d, gpu, e->begin_ns, err));
 	if (e->end_ns > s->until_ns[class])
@@ -395,7 +398,7 @@ static bool arg_as_number(const struct trace *t, const struct event *e, uint32_t
 	return true;
 }
 
-/* The counter "GPU Memory" of the process, which is where queries of others look for it. */
+/* Writes the process's counter "GPU Memory", because queries of others search for it. */
 static enum status put_gpu_memory(struct perfetto_derive *d, const struct event *e,
 				  uint32_t process, uint32_t gpu, double bytes, struct error *err)
 {
@@ -424,7 +427,7 @@ enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event
 
 	if (e->kind == KIND_ALLOC)
 		m->bytes += e->bytes;
-	else /* what was taken before the recording is given back too */
+	else /* memory taken before the recording may be freed, too */
 		m->bytes -= e->bytes < m->bytes ? e->bytes : m->bytes;
 	TRY(perfetto_row_need(d->rows, &m->allocated, &allocated_rows[gpu > 0], process, gpu, err));
 	if (!arg_as_number(t, e, d->total, &value))

@@ -15,9 +15,9 @@ enum {
 	STATE_NEEDED = 2,
 	CLOCK_REALTIME_ID = 1,
 	CLOCK_TRACE_ID = 6,
-	RANK_BITS = 17, /* of a track's number: rank and, above it, a hash */
+	RANK_BITS = 17, /* bits of a track's number: the rank and, above it, a hash */
 	HASH_BITS = 16,
-	SEQUENCES = 2, /* of a file */
+	SEQUENCES = 2, /* sequences per file */
 };
 
 uint64_t perfetto_space_of(const struct trace *t, uint32_t process)
@@ -85,7 +85,7 @@ enum status perfetto_write_name(struct perfetto_file *f, enum perfetto_space spa
 	const char *text = trace_text(f->trace, name, &len);
 
 	f->written[space][name / 64] |= UINT64_C(1) << (name % 64);
-	if (space == SPACE_NAME && !strncmp(text, "cu", 2)) /* a range of the user's keeps it */
+	if (space == SPACE_NAME && !strncmp(text, "cu", 2)) /* only calls of CUDA */
 		len = call_name_length(text, len);
 	return write_text(f, space, name, text, len, err);
 }
@@ -130,7 +130,7 @@ enum status perfetto_need_path(struct perfetto_file *f, uint32_t path, uint64_t 
 
 /* ---- the head ---- */
 
-/* `text` NULL: the value is the number. */
+/* Appends an attribute.  If `text` is NULL, the value is `number`. */
 static void put_attribute(struct buf *b, const char *key, const char *text, uint64_t number)
 {
 	size_t at = pb_begin(b, 1);
@@ -159,8 +159,8 @@ enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, str
 	for (unsigned i = 0; i < SPACE_COUNT; i++) {
 		TRY(vec_new(&f->written[i], (size_t)f->names / 64 + 1, err));
 	}
-	/* The trace's clock is that of the epoch; without one the viewer shows times since the
-	 * start. */
+	/* The trace's clock counts from the epoch.  If the epoch is unknown, the viewer shows times
+	 * since the start. */
 	if (trace_provenance(trace)->epoch_known) {
 		b = perfetto_begin_packet(f);
 		at = pb_begin(b, PACKET_CLOCKS);
@@ -168,7 +168,7 @@ enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, str
 			size_t clock = pb_begin(b, 1);
 
 			pb_put_u64(b, 1, clocks[i]);
-			pb_put_u64(b, 2, 1000000000); /* any instant: they are the same */
+			pb_put_u64(b, 2, 1000000000); /* any instant: clocks are equal */
 			pb_end(b, clock);
 		}
 		pb_end(b, at);
@@ -178,7 +178,7 @@ enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, str
 	b = perfetto_begin_packet(f);
 	pb_put_u64(b, PACKET_SEQUENCE, f->sequence - 1);
 	at = pb_begin(b, PACKET_ATTRIBUTES);
-	put_attribute(b, OWN_KEY, "Tacho", 0); /* in the first bytes, where our readers look */
+	put_attribute(b, OWN_KEY, "Tacho", 0); /* in the first bytes, for our readers */
 	put_attribute(b, "tacho.world_size", NULL,
 		      trace_get_process(trace, process ? process : 1)->world_size);
 	pb_end(b, at);
@@ -187,11 +187,11 @@ enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, str
 	pb_put_u64(b, PACKET_SEQUENCE, f->sequence);
 	pb_put_u64(b, PACKET_FLAGS, STATE_CLEARED);
 	TRY(perfetto_end_packet(f, err));
-	/* Newer viewers then show processes and threads in the order of their ranks. */
+	/* This makes newer viewers show processes and threads in the order of their ranks. */
 	b = perfetto_begin_packet(f);
 	pb_put_u64(b, PACKET_SEQUENCE, f->sequence - 1);
 	at = pb_begin(b, PACKET_TRACK);
-	pb_put_u64(b, 1, 0); /* the root */
+	pb_put_u64(b, 1, 0); /* uuid of the root */
 	pb_put_u64(b, 19, 1);
 	pb_put_u64(b, 20, 1);
 	pb_end(b, at);

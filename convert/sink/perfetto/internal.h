@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - the parts of the Perfetto sink: the file, its rows, what events say, what is
- * derived.
+ * internal.h - the parts of the Perfetto sink: the file, its rows, the arguments of events, derived
+ * rows.
  */
 #pragma once
 
@@ -15,12 +15,12 @@
 
 /* ---- file.c: the packets of a file, and the texts that they point to ----
  *
- * A text is written once, when it is first used; from then on its number stands for it.  Events are
- * on one sequence and descriptors of tracks on another.  Numbers of sequences, tracks and arrows
- * are made from rank, host and pid, so that files of ranks may be put behind each other.
+ * A text is written once, when it is first used; from then on packets contain its number.  Events
+ * are on one sequence and descriptors of tracks on another.  Numbers of sequences, tracks and
+ * arrows are made from rank, host and pid, so that files of several ranks can be concatenated.
  */
 
-/* Fields of schemas/proto/perfetto.proto, for packets that are not as many as events. */
+/* Fields of schemas/proto/perfetto.proto for packets that are less numerous than events. */
 enum perfetto_field {
 	PACKET_CLOCKS = 6,
 	PACKET_TIME = 8,
@@ -36,35 +36,36 @@ enum { PERFETTO_WORDS = 512 };
 
 struct perfetto_file {
 	struct trace *trace;            /* borrowed */
-	uint32_t sequence;              /* of events; that of descriptors is one less */
-	uint32_t names;                 /* ids below are the trace's, above those of `words` */
-	uint64_t *written[SPACE_COUNT]; /* a bit for each name whose text is in the file */
-	uint64_t *written_paths;        /* the same for nodes, whose numbers follow the words' */
+	uint32_t sequence;              /* sequence of events; descriptors use one less */
+	uint32_t names;                 /* number of names; ids above are those of `words` */
+	uint64_t *written[SPACE_COUNT]; /* a bit per name: its text is in the file */
+	uint64_t *written_paths; /* a bit per path node, whose numbers follow those of `words` */
 	size_t written_path_words;
-	struct { /* constant texts of ours */
+	struct { /* constant texts of this program */
 		const char *text;
 		unsigned space;
 	} words[PERFETTO_WORDS];
 	size_t word_count;
-	uint64_t repaired; /* texts with bytes that were no UTF-8 */
-	struct buf packet; /* the one between begin and end */
+	uint64_t repaired; /* number of texts with invalid UTF-8 */
+	struct buf packet; /* the packet between begin and end */
 	size_t packet_at;
 	struct buf text;
 	struct out_cursor cursor;
 };
 
-/* Begins the file: `process` 0 is one of all processes. */
+/* Begins a file of one process, or of all processes if `process` is 0. */
 enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, struct out *out,
 			       uint32_t process, struct error *err);
 void perfetto_file_release(struct perfetto_file *f); /* accepts a zeroed one */
 
-/* One packet: begin, its fields by ascending numbers, end. */
+/* A packet is written by begin, its fields in ascending order of their numbers, and end. */
 struct buf *perfetto_begin_packet(struct perfetto_file *f);
 enum status perfetto_end_packet(struct perfetto_file *f, struct error *err);
 
 enum status perfetto_write_name(struct perfetto_file *f, enum perfetto_space space, uint32_t name,
 				struct error *err);
-/* The text of a name of the trace is in the file; then its id stands for it. */
+/* Makes sure that the text of a name of the trace is in the file, so that the name's id stands for
+ * it. */
 static inline enum status perfetto_need_name(struct perfetto_file *f, enum perfetto_space space,
 					     uint32_t name, struct error *err)
 {
@@ -72,18 +73,22 @@ static inline enum status perfetto_need_name(struct perfetto_file *f, enum perfe
 		return ST_OK;
 	return perfetto_write_name(f, space, name, err);
 }
-/* The number of a text of SPACE_TEXT that says a call path, which is in the file then. */
+/* Writes the text of a call path if it is not in the file yet, and returns its number in
+ * SPACE_TEXT. */
 enum status perfetto_need_path(struct perfetto_file *f, uint32_t path, uint64_t *out,
 			       struct error *err);
-/* Of a constant text, which is kept by its address: the number that stands for it, by a search. */
+/* Writes a constant text if it is not in the file yet, and returns its number, found by a linear
+ * search.  The text's address is kept. */
 enum status perfetto_word(struct perfetto_file *f, enum perfetto_space space, const char *text,
 			  uint64_t *out, struct error *err);
-/* What the file says of itself and of how much was lost; `process` 0: of all. */
+/* Writes attributes that describe the file and the number of lost events.  `process` 0: the file
+ * has all processes. */
 enum status perfetto_put_attributes(struct perfetto_file *f, uint32_t process, uint64_t written,
 				    struct error *err);
-/* The text as UTF-8 without a NUL, until the next call; bytes that are none become U+FFFD. */
+/* Returns the text as UTF-8 without a NUL, valid until the next call.  Invalid bytes become U+FFFD.
+ */
 const char *perfetto_utf8(struct perfetto_file *f, const char *text, size_t len);
-/* The high bits of all numbers of a process: its rank and a hash of its identity. */
+/* Returns the high bits of all numbers of a process: its rank and a hash of its identity. */
 uint64_t perfetto_space_of(const struct trace *t, uint32_t process);
 
 /* ---- rows.c: the rows of the viewer, in which order, and where in a row an interval lies ----
@@ -103,24 +108,24 @@ uint64_t perfetto_space_of(const struct trace *t, uint32_t process);
  */
 
 enum perfetto_role {
-	ROLE_MAIN,   /* of a thread: everything; of a stream: the work of the GPU */
-	ROLE_WAITS,  /* of a stream */
-	ROLE_RANGES, /* of a stream: intervals with a name, and instants */
+	ROLE_MAIN,   /* thread: everything; stream: the work of the GPU */
+	ROLE_WAITS,  /* waits of a stream */
+	ROLE_RANGES, /* named intervals and instants of a stream */
 	ROLE_COUNT,
 };
-/* The order of a process's rows in the overview; GPUs follow by their number. */
+/* The order of a process's rows in the overview.  GPUs follow in order of their numbers. */
 enum perfetto_top { TOP_STEPS, TOP_PHASES, TOP_GPU, TOP_COUNT = 64 };
 enum perfetto_form { FORM_FLAT, FORM_NESTED, FORM_COUNTER };
-enum { SUBTRACKS_MOST = 64, NEST_MOST = 500 /* Perfetto's reader ends at 512 */ };
+enum { SUBTRACKS_MOST = 64, NEST_MOST = 500 /* Perfetto's reader allows 512 */ };
 
-/* What packets begin with. */
+/* The constant beginning of each type of packet. */
 struct perfetto_heads {
 	struct wire_head begin, wide, instant, wide_instant, end, counter;
 };
 
 struct perfetto_subtrack {
 	struct wire_track track;
-	uint64_t *ends; /* of the intervals that are open, the innermost last */
+	uint64_t *ends; /* ends of the open intervals, the innermost last */
 	size_t depth, cap;
 };
 struct perfetto_row {
@@ -128,48 +133,48 @@ struct perfetto_row {
 	size_t subtrack_count, subtrack_cap;
 	uint8_t form;
 	bool on_top;                   /* in the overview, not under its process */
-	bool is_memory;                /* of the allocator */
-	bool is_derived;               /* from events that are in the file too */
-	uint32_t process, gpu, thread; /* gpu: 1 + its place; thread: its track; 0: none */
+	bool is_memory;                /* an allocator's counter */
+	bool is_derived;               /* computed from events that are also in the file */
+	uint32_t process, gpu, thread; /* gpu: index + 1; thread: its track; 0: none */
 	int32_t rank;
-	const char *name, *unit; /* unit: of a counter, else NULL */
+	const char *name, *unit; /* unit: of a counter, otherwise NULL */
 	uint64_t first_uuid;
-	struct perfetto_row *before; /* the one that was made before */
+	struct perfetto_row *before; /* the row that was made before */
 };
 
 struct perfetto_gpu {
-	uint32_t process, device; /* NO_ID: unknown which */
-	uint32_t next;            /* of the same process: 1 + its place */
+	uint32_t process, device; /* device NO_ID: unknown */
+	uint32_t next;            /* next GPU of the process: index + 1 */
 	uint64_t uuid;            /* 0: not written yet */
 };
 struct perfetto_process {
 	uint64_t space, uuid; /* uuid 0: not written yet */
-	int32_t pid;          /* of the file */
-	uint32_t gpus;        /* 1 + the place of the first */
-	uint32_t tracks;      /* uuids given out */
+	int32_t pid;          /* pid in the file */
+	uint32_t gpus;        /* first GPU: index + 1 */
+	uint32_t tracks;      /* number of uuids used so far */
 };
 
 struct perfetto_rows {
 	struct perfetto_file *file;
 	struct perfetto_heads heads;
-	struct perfetto_process *processes; /* index: id of the process */
+	struct perfetto_process *processes; /* by process */
 	struct perfetto_gpu *gpus;
 	size_t gpu_count;
-	uint32_t *gpu_of, *place_of; /* index: track; 1 + its place, its place among the streams */
-	struct perfetto_row **rows;  /* index: track * ROLE_COUNT + role */
-	struct perfetto_row *made;   /* the last one; all are linked */
+	uint32_t *gpu_of, *place_of; /* by track: GPU index + 1; place among its streams */
+	struct perfetto_row **rows;  /* by track * ROLE_COUNT + role */
+	struct perfetto_row *made;   /* the latest row; all rows are linked */
 	size_t track_count, process_count;
 	bool has_overview; /* its descriptor is in the file */
-	bool has_memory;   /* what allocators do is there event by event */
+	bool has_memory;   /* the file also has each allocation and free */
 	struct arena arena;
 };
 
-/* `process` 0: the file is of all processes. */
+/* Initializes the rows of a file of one process, or of all processes if `process` is 0. */
 enum status perfetto_rows_init(struct perfetto_rows *r, struct perfetto_file *file,
 			       uint32_t process, struct error *err);
 void perfetto_rows_release(struct perfetto_rows *r); /* accepts a zeroed one */
 
-/* The row of a track of the trace. */
+/* Makes or finds the row of a track of the trace. */
 enum status perfetto_row_make(struct perfetto_rows *r, uint32_t track, enum perfetto_role role,
 			      struct perfetto_row **out, struct error *err);
 static inline enum status perfetto_row(struct perfetto_rows *r, uint32_t track,
@@ -179,12 +184,13 @@ static inline enum status perfetto_row(struct perfetto_rows *r, uint32_t track,
 	*out = r->rows[(size_t)track * ROLE_COUNT + role];
 	return *out ? ST_OK : perfetto_row_make(r, track, role, out, err);
 }
-/* A row that no track is in, made where *row is NULL: of a GPU, or of a process with gpu 0. */
+/* Makes a row without a track if *row is NULL: a row of GPU `gpu` (index + 1), or of `process` if
+ * gpu is 0.  `like` has its properties. */
 enum status perfetto_row_need(struct perfetto_rows *r, struct perfetto_row **row,
 			      const struct perfetto_row *like, uint32_t process, uint32_t gpu,
 			      struct error *err);
 
-/* Whether [begin, end) fits into the subtrack; then it is in it. */
+/* Adds the interval [begin, end) to the subtrack and returns true, if it fits. */
 static inline bool perfetto_subtrack_take(struct perfetto_subtrack *s, bool nests,
 					  uint64_t begin_ns, uint64_t end_ns)
 {
@@ -198,8 +204,8 @@ static inline bool perfetto_subtrack_take(struct perfetto_subtrack *s, bool nest
 	return true;
 }
 
-/* The first subtrack with place for an interval; NULL: none has, and there are SUBTRACKS_MOST or no
- * numbers left for tracks. */
+/* Returns the first subtrack with room for an interval.  NULL: none has room, and there are
+ * SUBTRACKS_MOST or no numbers left for tracks. */
 enum status perfetto_row_place_more(struct perfetto_rows *r, struct perfetto_row *row,
 				    uint64_t begin_ns, uint64_t end_ns,
 				    const struct wire_track **out, struct error *err);
@@ -214,37 +220,39 @@ static inline enum status perfetto_row_place(struct perfetto_rows *r, struct per
 	}
 	return perfetto_row_place_more(r, row, begin_ns, end_ns, out, err);
 }
-/* The first subtrack, for instants and samples; NULL: there is none. */
+/* Returns the first subtrack, for instants and samples.  NULL: there are no numbers left for
+ * tracks. */
 enum status perfetto_row_first(struct perfetto_rows *r, struct perfetto_row *row,
 			       const struct wire_track **out, struct error *err);
 
-/* A sample of a counter; *has_place, which may be NULL, is whether there is a subtrack for it. */
+/* Writes a sample of a counter.  *has_place (`has_place` may be NULL) is set to whether there is a
+ * subtrack for it. */
 enum status perfetto_put_sample(struct perfetto_rows *r, struct perfetto_row *row, uint64_t at_ns,
 				double value, bool *has_place, struct error *err);
-/* A slice of a row that no track is in; name 0: "step " and the number. */
+/* Writes a slice of a row without a track.  `name` 0: its name is "step " and `number`. */
 enum status perfetto_put_span(struct perfetto_rows *r, struct perfetto_row *row, uint64_t name,
 			      uint64_t number, uint64_t category, uint64_t begin_ns,
 			      uint64_t end_ns, struct error *err);
 
 /* ---- args.c: name, category and arguments of slices, as templates ----
  *
- * Lean slices have only what people need beyond the name: bytes and bandwidth of copies, results of
- * failed calls, and faults of the times.  Full ones have all that the trace has.  Texts are written
- * as numbers, so a template is short.
+ * Lean slices have only the arguments that people need most: bytes and bandwidth of copies, results
+ * of failed calls, and whether times were clipped.  Full slices have all arguments of the trace.
+ * Texts are written as numbers, so a template is short.
  */
 
 /*
- * Parts hold the keys of debug annotations; their placeholders' types are fields of
- * DebugAnnotation.  The last part is all that is the same for each event.
+ * Parts are the keys of debug annotations, and the types of their placeholders are fields of
+ * DebugAnnotation.  The last part is everything that is the same for each event.
  */
 struct perfetto_template {
 	struct template base;
-	bool has_text; /* an argument that differs from event to event is a text */
-	uint8_t category[16], category_len; /* a field of TrackEvent, encoded */
-	uint64_t name;         /* for events without one; 0: it is made of the event's number */
-	uint32_t common_count; /* parts of every event; behind them those that few events have */
-	uint32_t most;         /* bytes of all arguments, at most */
-	uint32_t rare_most;    /* the same with those that few events have */
+	bool has_text; /* an argument that varies from event to event is a text */
+	uint8_t category[16], category_len; /* an encoded field of TrackEvent */
+	uint64_t name;         /* for events without a name; 0: made from the event's number */
+	uint32_t common_count; /* number of parts for every event; the others are rare */
+	uint32_t most;         /* most bytes of the arguments without rare ones */
+	uint32_t rare_most;    /* most bytes of the arguments with rare ones */
 };
 struct perfetto_args {
 	struct perfetto_file *file; /* borrowed */
@@ -256,7 +264,7 @@ enum status perfetto_args_init(struct perfetto_args *a, struct perfetto_file *fi
 			       struct error *err);
 enum status perfetto_args_make(struct perfetto_args *a, const struct event *e,
 			       const struct perfetto_template **out, struct error *err);
-/* How to write an event; the texts to which its arguments point are in the file then. */
+/* Returns the template of an event.  The texts that its arguments refer to are in the file then. */
 static inline enum status perfetto_args_find(struct perfetto_args *a, const struct event *e,
 					     const struct perfetto_template **out,
 					     struct error *err)
@@ -265,16 +273,16 @@ static inline enum status perfetto_args_find(struct perfetto_args *a, const stru
 	return *out && !(*out)->has_text ? ST_OK : perfetto_args_make(a, e, out, err);
 }
 
-/* A call that failed, or times that are not the event's own. */
+/* Returns whether an event has rare arguments: a call that failed, or times that were clipped. */
 static inline bool perfetto_is_rare(const struct event *e)
 {
 	return (e->flags & (EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED)) ||
 	       (e->flags & EVENT_RESULT && e->result);
 }
 
-/* Writes the arguments, at most t->most or ->rare_most bytes, and returns their end. */
+/* Writes the arguments, at most t->most or t->rare_most bytes, and returns their end. */
 uint8_t *perfetto_put_args(uint8_t *p, const struct perfetto_template *t, const struct event *e,
 			   const struct track *k);
-/* One more, whose value is a text of the file. */
+/* Writes one more argument, whose value is a text in the file, and returns its end. */
 enum { TEXT_ARG_MOST = 24 };
 uint8_t *perfetto_put_text_arg(uint8_t *p, uint64_t key, uint64_t text);

@@ -10,18 +10,17 @@
 
 enum {
 	NAMES_CEILING = 16 << 20,
-	TRACKS_MOST = 1 << 15, /* of a process: the low bits of their numbers */
-	GPU_RANK = 1000,       /* GPUs stand below what is the host's */
+	TRACKS_MOST = 1 << 15, /* tracks per process: the low bits of their numbers */
+	GPU_RANK = 1000,       /* GPUs are shown below the host's rows */
 	STREAM_RANK = 100,
 	OTHER_RANK = 1 << 30,
-	RANKED_PID = 1000000000, /* above every pid that a system gives out */
+	RANKED_PID = 1000000000, /* greater than every pid of a system */
 	UNKNOWN_PID = 2000000000,
 	NAME_MOST = 300,
 	RANKS_MOST = INT32_MAX / TOP_COUNT - 1,
-	HAS_TWIN =
-		1 << 28, /* a bit of place_of: another stream has the number, in another context */
+	HAS_TWIN = 1 << 28, /* a bit of place_of: a stream in another context has the same id */
 };
-/* The same in all files, so that those put behind each other have one overview. */
+/* The same number in all files, so that concatenated files have one overview. */
 #define OVERVIEW_UUID (UINT64_C(1) << 60)
 
 /* Fields of TrackDescriptor in schemas/proto/perfetto.proto. */
@@ -54,7 +53,7 @@ static int compare_streams(const void *a, const void *b, void *self)
 	return x->context < y->context ? -1 : x->context > y->context;
 }
 
-/* Lists the GPUs, and orders the streams of each. */
+/* Lists the GPUs, and sorts the streams of each. */
 static enum status find_streams(struct perfetto_rows *r, struct error *err)
 {
 	const struct trace *t = r->file->trace;
@@ -104,7 +103,7 @@ static bool is_ranked(const struct process *p)
 	return p->rank != NO_RANK && p->world_size != 1 && p->rank < UNKNOWN_PID - RANKED_PID;
 }
 
-/* Whether each process of the trace has a pid that no other has. */
+/* Finds out whether the processes of the trace have different pids. */
 static enum status has_own_pids(const struct perfetto_rows *r, bool *out, struct error *err)
 {
 	RELEASED_BY(map_release) struct map taken = { .count = 0 };
@@ -121,9 +120,10 @@ static enum status has_own_pids(const struct perfetto_rows *r, bool *out, struct
 }
 
 /*
- * A timeline has the pids of the system where they differ.  Processes of several hosts or
- * containers may share a pid but no rank, so there, and in files that may be put behind each other,
- * ranks make pids; a process without a rank keeps its pid if no other has it.
+ * Sets the pids in the file.  A timeline has the pids of the system if they differ.  Processes of
+ * several hosts or containers may share a pid but not a rank.  So there, and in files that may be
+ * concatenated, pids are made from ranks; a process without a rank keeps its pid if no other has
+ * it.
  */
 static enum status number_processes(struct perfetto_rows *r, uint32_t process, struct error *err)
 {
@@ -192,7 +192,7 @@ void perfetto_rows_release(struct perfetto_rows *r)
 
 /* ---- descriptors ---- */
 
-/* A copy as valid UTF-8; NULL: the arena is full. */
+/* Returns a copy as valid UTF-8, or NULL if the arena is full. */
 static char *keep_utf8(struct perfetto_rows *r, const char *text, size_t len)
 {
 	const char *valid = perfetto_utf8(r->file, text, len);
@@ -200,7 +200,7 @@ static char *keep_utf8(struct perfetto_rows *r, const char *text, size_t len)
 	return arena_text(&r->arena, valid, r->file->text.len);
 }
 
-/* A number for another track of a process; 0: all are used. */
+/* Returns a number for another track of a process, or 0 if all are used. */
 static uint64_t new_uuid(struct perfetto_rows *r, uint32_t process)
 {
 	struct perfetto_process *p = &r->processes[process];
@@ -210,7 +210,7 @@ static uint64_t new_uuid(struct perfetto_rows *r, uint32_t process)
 	return p->space * TRACKS_MOST + ++p->tracks;
 }
 
-/* Begins the packet of a track's descriptor; returns where it begins. */
+/* Begins the packet of a track's descriptor, and returns its offset for end_descriptor(). */
 static size_t begin_descriptor(struct perfetto_rows *r, uint64_t uuid)
 {
 	struct buf *b = perfetto_begin_packet(r->file);
@@ -228,7 +228,7 @@ static enum status end_descriptor(struct perfetto_rows *r, size_t at, struct err
 	return perfetto_end_packet(r->file, err);
 }
 
-/* "rank 3 (node-a)", or the command of a process without a rank. */
+/* Makes "rank 3 (node-a)", or the command of a process without a rank. */
 static void process_name(const struct trace *t, const struct process *p, char name[NAME_MOST])
 {
 	const char *host = trace_text(t, p->host, NULL);
@@ -262,7 +262,7 @@ static enum status need_process(struct perfetto_rows *r, uint32_t id, struct err
 	if (len)
 		pb_put_text(b, 2, perfetto_utf8(r->file, command, len));
 	pb_put_text(b, 6, perfetto_utf8(r->file, name, strlen(name)));
-	if (own->pid != (int64_t)p->pid) /* else viewers show it */
+	if (own->pid != (int64_t)p->pid) /* otherwise viewers show the pid */
 		pb_put_text(b, 8, label);
 	pb_end(b, process);
 	if (p->rank <= INT32_MAX)
@@ -279,7 +279,7 @@ static enum status need_overview(struct perfetto_rows *r, struct error *err)
 		return ST_OK;
 	r->has_overview = true;
 	at = begin_descriptor(r, OVERVIEW_UUID);
-	/* Viewers that do not know this order sort by name, in which a blank is first. */
+	/* Viewers that do not support this order sort by name, so the name begins with a blank. */
 	pb_put_text(b, TRACK_NAME, " Overview");
 	pb_put_u64(b, TRACK_CHILD_ORDERING, CHILDREN_BY_RANK);
 	pb_put_u64(b, TRACK_RANK, (uint64_t)(int64_t)INT32_MIN);
@@ -338,9 +338,9 @@ static enum status put_subtrack(struct perfetto_rows *r, const struct perfetto_r
 	struct buf *b = &r->file->packet;
 	char name[NAME_MOST];
 
-	/* Rows whose number no thread can have stand for a text: their name says all. */
+	/* A row with an id that no thread can have stands for a text, which is its name. */
 	if (row->thread && uuid == row->first_uuid && tid <= INT32_MAX) {
-		if (!tid) /* thread 0 is the system's */
+		if (!tid) /* viewers reserve thread 0 */
 			tid = UNKNOWN_PID + (uint64_t)row->thread;
 		thread = pb_begin(b, TRACK_THREAD_OF);
 		pb_put_u64(b, 1, (uint64_t)p->pid);
@@ -368,7 +368,7 @@ static enum status put_subtrack(struct perfetto_rows *r, const struct perfetto_r
 
 /* ---- subtracks ---- */
 
-/* One more subtrack; NULL: there are SUBTRACKS_MOST, or no numbers left for tracks. */
+/* Adds a subtrack.  *out is NULL if there are SUBTRACKS_MOST or no numbers left for tracks. */
 static enum status add_subtrack(struct perfetto_rows *r, struct perfetto_row *row,
 				struct perfetto_subtrack **out, struct error *err)
 {
@@ -437,7 +437,7 @@ static enum status add_row(struct perfetto_rows *r, const struct perfetto_row *w
 	return ST_OK;
 }
 
-/* In the overview a row's name says of which process it is, where the job may have several. */
+/* Returns the name of a row in the overview.  It names the process if the job may have several. */
 static const char *top_name(struct perfetto_rows *r, const struct perfetto_row *row)
 {
 	const struct trace *t = r->file->trace;
@@ -481,7 +481,8 @@ enum status perfetto_row_need(struct perfetto_rows *r, struct perfetto_row **row
 	return add_row(r, &what, row, err);
 }
 
-/* "Stream 7", with the context where several streams have the number, and the stream's own name. */
+/* Makes a name such as "Stream 7", with the context if several streams have this id, and the
+ * stream's own name. */
 static const char *stream_name(struct perfetto_rows *r, uint32_t track, enum perfetto_role role)
 {
 	static const char *const roles[] = { "", ": waits", ": ranges" };
@@ -504,7 +505,7 @@ static const char *stream_name(struct perfetto_rows *r, uint32_t track, enum per
 	return keep_utf8(r, name, strlen(name));
 }
 
-/* The name of a track that is no stream. */
+/* Returns the name of a track that is not a stream. */
 static const char *track_name(struct perfetto_rows *r, const struct track *k)
 {
 	size_t len;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perfetto's protobuf: slices on the rows of rows.c, arrows from calls to their work, counters,
- * instants, and derived rows: steps, phases, GPU time.
+ * Writes Perfetto's protobuf: slices on the rows of rows.c, arrows from calls to their work,
+ * counters, instants, and derived rows: steps, phases, GPU time.
  *
- * Files of several processes may be concatenated, packed by gzip or not, to one timeline.  A slice
- * is a begin packet directly followed by its end packet.  Readers sort them, and an end closes the
- * innermost slice of its track, because the intervals of a subtrack are nested or disjoint.
+ * Files of several processes may be concatenated, compressed by gzip or not, to one timeline.  A
+ * slice is a begin packet directly followed by its end packet.  Readers sort packets by time, and
+ * an end closes the innermost slice of its track; that is the right one, because the intervals of a
+ * subtrack are nested or disjoint.
  */
 #include "convert/sink/perfetto/derive.h"
 #include "convert/sink/sink.h"
@@ -20,23 +21,24 @@ enum name_flag { NAME_CHECKED = 1, NAME_COMMUNICATES = 2, NAME_LAUNCHES = 4 };
 
 struct of_process {
 	struct perfetto_row *steps, *phases;
-	/* Phase intervals that adjoin and are of one phase, so far; empty: there is none. */
+	/* Adjacent intervals with the same phase so far; empty: there is none. */
 	struct phase_interval open;
-	uint64_t first_ns, last_ns; /* of its events in the file; last_ns 0: none yet */
+	uint64_t first_ns, last_ns; /* first begin and last end of its events in the file; last_ns
+				       0: none yet */
 };
 struct perfetto {
-	struct sink base; /* its lines: an event that is larger than the output reserves */
+	struct sink base; /* base.lines: an event that is larger than the output can reserve */
 	const struct context *context;
 	const struct name_rules *rules;
 	struct perfetto_file file;
 	struct perfetto_rows rows;
 	struct perfetto_args args;
 	struct perfetto_derive derive;
-	struct of_process *own; /* index: process */
-	uint64_t *last_call;    /* index: track; correlation of its last runtime call */
-	uint8_t *name_flags;    /* index: name; enum name_flag */
-	struct track *tracks;   /* those of the trace, side by side */
-	uint64_t path_key;      /* the number of the argument's name */
+	struct of_process *own; /* by process */
+	uint64_t *last_call;    /* correlation of the last runtime call, by track */
+	uint8_t *name_flags;    /* enum name_flag, by name */
+	struct track *tracks;   /* copy of the trace's tracks in one array, for the cache */
+	uint64_t path_key;      /* number of the name of the path argument */
 };
 
 static unsigned flags_of(struct perfetto *p, const struct event *e)
@@ -60,14 +62,14 @@ static unsigned flags_of(struct perfetto *p, const struct event *e)
 
 /* ---- packets of events ---- */
 
-/* One event as it is written. */
+/* An event that is about to be written. */
 struct slice {
 	const struct event *event;
 	const struct track *track;
-	uint64_t flow; /* 0: none */
-	uint64_t path; /* the number of its text; 0: none is said */
+	uint64_t flow; /* id of the arrow; 0: none */
+	uint64_t path; /* number of its text; 0: not written */
 	const struct perfetto_template *template;
-	uint64_t name; /* 0: it is made of the event's number */
+	uint64_t name; /* 0: made from the event's number */
 	const struct wire_track *subtrack;
 	bool is_instant;
 };
@@ -104,7 +106,7 @@ static enum status write_slice(struct perfetto *p, struct slice *s, struct error
 	size_t most;
 	uint8_t *at;
 
-	/* The descriptor of its subtrack is in the file now; texts follow it. */
+	/* The descriptor of the subtrack is already in the file; texts come after it. */
 	TRY(perfetto_args_find(&p->args, e, &s->template, err));
 	s->name = s->template->name;
 	if (e->name && e->name <= p->file.names) {
@@ -162,7 +164,7 @@ static enum status put_instant(struct perfetto *p, const struct event *e, const 
 
 /* ---- arrows ---- */
 
-/* Both ends of an arrow have its number, which no other file of the job has. */
+/* Returns the id of an arrow, which both of its ends have, and no other file of the job. */
 static uint64_t launch_flow(const struct perfetto *p, const struct event *e, const struct track *k)
 {
 	if (!e->correlation)
@@ -208,8 +210,8 @@ static enum status put_on_thread(struct perfetto *p, const struct event *e, cons
 	case KIND_COUNTER:
 		return no_place(p, k);
 	case KIND_API:
-		/* A runtime call and the driver call in it have one correlation id: the outer one
-		 * begins the arrow. */
+		/* A runtime call and the driver call inside it have the same correlation id.  The
+		 * arrow begins at the outer one. */
 		if (e->subkind != API_DRIVER)
 			p->last_call[e->track] = e->correlation;
 		if (e->subkind != API_DRIVER || p->last_call[e->track] != e->correlation)
@@ -230,7 +232,7 @@ static enum status put_on_allocator(struct perfetto *p, const struct event *e,
 	TRY(perfetto_derive_memory(&p->derive, e, &has_place, err));
 	if (!has_place)
 		return no_place(p, k);
-	if (p->args.all) /* addresses and the like; else the counter is all */
+	if (p->args.all) /* has addresses and the like; otherwise only the counter is written */
 		return put_instant(p, e, k, ROLE_MAIN, 0, err);
 	p->base.written++;
 	return ST_OK;
@@ -273,7 +275,8 @@ static enum status put_event(struct perfetto *p, const struct event *e, struct e
 
 /* ---- steps and phases ---- */
 
-/* Steps and phases are of the whole input: those outside of what this file holds are left out. */
+/* Returns whether a span of time overlaps the events of this file.  Batches have steps and phases
+ * of the whole input; those outside the filtered events are left out. */
 static bool is_here(const struct perfetto *p, uint32_t process, uint64_t begin_ns, uint64_t end_ns)
 {
 	const struct of_process *own = &p->own[process];
@@ -282,7 +285,7 @@ static bool is_here(const struct perfetto *p, uint32_t process, uint64_t begin_n
 	       end_ns >= own->first_ns && begin_ns <= own->last_ns;
 }
 
-/* Categories by which viewers colour phases. */
+/* Categories by which viewers choose the colours of phases. */
 static const char *const phase_categories[] = {
 	[PHASE_DATA] = "data",          [PHASE_FORWARD] = "forward",
 	[PHASE_BACKWARD] = "backward",  [PHASE_OPTIMIZER] = "optimizer",
@@ -291,7 +294,7 @@ static const char *const phase_categories[] = {
 };
 enum { PHASE_CATEGORIES = sizeof(phase_categories) / sizeof(*phase_categories) };
 
-/* Time in no phase is left empty. */
+/* Writes the open phase interval.  Time without a phase is left empty. */
 static enum status end_phase(struct perfetto *p, struct of_process *own, struct error *err)
 {
 	const struct phase_interval *s = &own->open;

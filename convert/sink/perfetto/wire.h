@@ -35,29 +35,29 @@ enum wire_key {
 };
 enum {
 	WIRE_HEAD = 16,
-	WIRE_MOST = 256, /* a begin and an end, without arguments */
+	WIRE_MOST = 256, /* bytes of a begin and an end without arguments */
 	WIRE_SMALL = 40, /* arguments up to this many bytes fit into a small packet */
 	WIRE_NEEDS_STATE = 2,
 };
 
-/* Both are whole words, so that they are copied without a loop. */
+/* Both structs are copied as whole words, without a loop. */
 struct wire_head {
 	uint8_t bytes[WIRE_HEAD], len;
-	uint8_t event_at; /* of the event's length: one byte, or four with the arguments */
-	/* of the last time: all but 28 bits, and what they are written as */
+	uint8_t event_at; /* offset of the event's length, which has one or four bytes */
+	/* the last time without its lowest 28 bits, and its encoding */
 	uint64_t high, high_bytes;
 };
-/* The number of a track: of many subtracks this is all that each has. */
+/* The encoded number of a track: the only data of each of many subtracks. */
 struct wire_track {
 	uint8_t bytes[15], len;
 };
 
-/* A varint of nine bytes, ten where the value needs them. */
+/* Writes a varint of nine bytes, or ten if the value needs them. */
 static inline uint8_t *wire_put_time(uint8_t *p, uint64_t v)
 {
 	uint64_t x = v & ((UINT64_C(1) << 56) - 1);
 
-	/* seven bits to a byte, by halves */
+	/* spread the bits to seven per byte, by halves */
 	x = (x & 0x00fffffff0000000) << 4 | (x & 0x000000000fffffff);
 	x = (x & 0x0fffc0000fffc000) << 2 | (x & 0x00003fff00003fff);
 	x = (x & 0x3f803f803f803f80) << 1 | (x & 0x007f007f007f007f);
@@ -70,7 +70,8 @@ static inline uint8_t *wire_put_time(uint8_t *p, uint64_t v)
 	return p + 10;
 }
 
-/* The same for times that mostly have all but 28 bits in common with the one before. */
+/* Writes the same bytes faster for times that mostly differ only in the lowest 28 bits from the
+ * time before. */
 static inline uint8_t *wire_put_next_time(uint8_t *p, uint64_t v, struct wire_head *h)
 {
 	uint64_t high = v >> 28, x = v & 0x0fffffff;
@@ -81,7 +82,7 @@ static inline uint8_t *wire_put_next_time(uint8_t *p, uint64_t v, struct wire_he
 			return wire_put_time(p, v);
 		wire_put_time(bytes, v);
 		h->high = high;
-		h->high_bytes = get_u64(bytes + 2) >> 16; /* of five, the lowest first */
+		h->high_bytes = get_u64(bytes + 2) >> 16; /* five bytes, the lowest first */
 	}
 	x = (x & 0x0fffc000) << 2 | (x & 0x3fff);
 	x = (x & 0x3f803f80) << 1 | (x & 0x007f007f);
@@ -98,7 +99,7 @@ static inline void wire_put_len4(uint8_t *p, size_t len)
 	p[3] = (uint8_t)(len >> 21);
 }
 
-/* The head of packets of one type, up to the track: `is_wide` where arguments may follow. */
+/* Makes the head of packets of one type, up to the track.  `is_wide`: arguments may follow. */
 static inline void wire_head_init(struct wire_head *h, enum perfetto_type type, uint32_t sequence,
 				  bool is_wide)
 {
@@ -134,8 +135,8 @@ static inline uint8_t *wire_put_head(uint8_t *p, const struct wire_head *h,
 	return p + t->len;
 }
 
-/* A packet is begun here and ended by wire_end().  `wide` is 0 for at most 127 bytes, or WIRE_WIDE:
- * then lengths have so many bytes more, and the head is one for wide packets. */
+/* Begins a packet, which wire_end() ends.  `wide` is 0 for at most 127 bytes, or WIRE_WIDE: then
+ * lengths have that many more bytes, and the head is that of wide packets. */
 enum { WIRE_WIDE = 3 };
 static inline uint8_t *wire_begin(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
 				  const struct wire_track *t, unsigned wide)
@@ -172,7 +173,7 @@ static inline uint8_t *wire_put_name(uint8_t *p, uint64_t name)
 	return p + put_varint(p, name);
 }
 
-/* A name that is used once: "word 12". */
+/* Writes a name that is used only once, such as "step 12". */
 static inline uint8_t *wire_put_numbered(uint8_t *p, const char *word, uint64_t number)
 {
 	size_t len = strlen(word);
@@ -200,7 +201,7 @@ static inline uint8_t *wire_put_value(uint8_t *p, double value)
 	return p + 8;
 }
 
-/* The end of a slice, whole; `h` is of SLICE_END. */
+/* Writes a whole packet that ends a slice; `h` is that of SLICE_END. */
 static inline uint8_t *wire_put_end(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
 				    const struct wire_track *t)
 {
@@ -210,7 +211,7 @@ static inline uint8_t *wire_put_end(uint8_t *packet, uint64_t time_ns, struct wi
 	return p;
 }
 
-/* A sample of a counter, whole; `h` is of COUNTER. */
+/* Writes a whole packet with a sample of a counter; `h` is that of COUNTER. */
 static inline uint8_t *wire_put_sample(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
 				       const struct wire_track *t, double value)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events as XEvents.  Names and details are those by which XProf recognises an event: a kernel
- * has kernel_details, a copy is MemcpyHToD, its bytes are read from "num_bytes:N\n", tf_op says
- * which range launched it.
+ * Writes events as XEvents.  Names and details are those by which XProf recognises an event: a
+ * kernel has kernel_details, a copy is named MemcpyHToD, its size is read from "num_bytes:N\n", and
+ * tf_op names the range that launched it.
  */
 #include "convert/sink/tensorboard/internal.h"
 
@@ -67,7 +67,7 @@ static void put_made_name(struct tb_space *s, const struct event *e)
 
 /* ---- what is the same for all events of a name and schema ---- */
 
-/* What XProf's tools read from an event itself, spelled as in the trace's tables. */
+/* Attributes that XProf's tools read from an event itself, and their names as stats. */
 static const struct kept {
 	const char *key, *stat;
 } kept[] = {
@@ -88,7 +88,7 @@ static const char *kept_as(const struct tb_space *s, const struct attr *a)
 	return NULL;
 }
 
-/* An attribute of whatever type. */
+/* Appends an attribute of any type as a stat. */
 static void put_attr(struct tb_space *s, struct buf *b, uint32_t field, uint64_t key,
 		     const struct attr *a, uint64_t bits)
 {
@@ -115,7 +115,7 @@ static double occupancy(const struct tb_space *s, const struct event *e)
 }
 
 #define U(key) (unsigned long long)tb_const_u64(s, e, key)
-/* "a,b,c", each at least 1. */
+/* Appends "a,b,c"; each number is at least 1. */
 static void put_dims(struct tb_space *s, const struct event *e, const char *const keys[3])
 {
 	for (size_t i = 0; i < 3; i++) {
@@ -125,7 +125,7 @@ static void put_dims(struct tb_space *s, const struct event *e, const char *cons
 	}
 }
 
-/* What XProf reads of a kernel, as a text that is made once for each schema. */
+/* Appends the details of a kernel that XProf reads, as a text that is made once per schema. */
 static void put_kernel_details(struct tb_space *s, const struct event *e, struct buf *b)
 {
 	static const char *const grid[] = { "grid_x", "grid_y", "grid_z" };
@@ -155,7 +155,7 @@ static void put_word(struct tb_space *s, struct buf *b, const char *stat, const 
 	tb_stat_text(b, EVENT_META_STATS, tb_key(&s->names, stat), word, strlen(word));
 }
 
-/* What only people look at stands with the name. */
+/* Appends stats that only people read to the metadata of the event's name. */
 static void put_metadata(struct tb_space *s, const struct event *e, struct buf *b)
 {
 	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
@@ -173,7 +173,7 @@ static void put_metadata(struct tb_space *s, const struct event *e, struct buf *
 	}
 }
 
-/* The row of an event's name, schema and kind. */
+/* Returns the row of an event's name, schema and kind, adding it if it is new. */
 static enum status find_row(struct tb_space *s, const struct event *e, struct tb_row *out,
 			    struct error *err)
 {
@@ -255,7 +255,8 @@ static void put_copy(struct tb_space *s, const struct event *e)
 	tb_stat_text(&s->event, XEVENT_STATS, key, buf_text(b), b->len);
 }
 
-/* The ids of arrows differ between all files of a run, which viewers show together. */
+/* Returns the id of an arrow, which is unique among all files of a run, because viewers show them
+ * together. */
 static uint64_t flow_of(const struct tb_space *s, const struct event *e)
 {
 	uint64_t id = e->correlation + (s->call_at << 32);
@@ -263,7 +264,8 @@ static uint64_t flow_of(const struct tb_space *s, const struct event *e)
 	return (id & ((UINT64_C(1) << 56) - 1)) << 2 | (uint64_t)FLOW_GPU << 58;
 }
 
-/* XProf's form is scope/name:type; what its pattern has no place for becomes one dot. */
+/* Appends a part of XProf's form scope/name:type.  Each sequence of characters that its pattern
+ * does not accept becomes one dot. */
 static void put_op_part(struct buf *b, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -319,7 +321,7 @@ void tb_put_op(struct tb_space *s, const struct event *e)
 	tb_stat(&s->event, XEVENT_STATS, key, XSTAT_REF, row->id);
 }
 
-/* What a member of the event holds is not said again. */
+/* Returns whether a member of the event contains the attribute, so that it is not written twice. */
 static bool is_member(const struct tb_space *s, const struct event *e, const char *key)
 {
 	return key[0] == '.' ||
@@ -383,7 +385,8 @@ static void put_work(struct tb_space *s, const struct event *e)
 		tb_put_op(s, e);
 }
 
-/* XProf takes steps from the host's plane where there is no GPU: marks have the name of one. */
+/* Without a GPU, XProf reads steps from the host's plane by their stat step_name, which marks get.
+ */
 static void put_host_step(struct tb_space *s, const struct event *e, uint64_t number, bool is_mark)
 {
 	char text[DECIMAL_MAX + 1];
@@ -398,7 +401,7 @@ static void put_host_step(struct tb_space *s, const struct event *e, uint64_t nu
 static void put_stats(struct tb_space *s, const struct event *e)
 {
 	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
-	bool all = s->all_args || (e->flags & EVENT_STANDS_FOR); /* what it says, it says there */
+	bool all = s->all_args || (e->flags & EVENT_STANDS_FOR); /* arguments say which */
 	struct buf *b = &s->event;
 
 	if (s->is_xspace)
@@ -427,8 +430,8 @@ static void put_stats(struct tb_space *s, const struct event *e)
 	} else if (e->kind == KIND_COUNTER) {
 		tb_stat_f64(b, XEVENT_STATS, tb_key(&s->names, "value"), e->value);
 	}
-	/* Numbers that differ each time; what was written already, and members (".x"), are not
-	 * again. */
+	/* Write the arguments that differ between events.  Those already written, and members
+	 * (".x"), are left out. */
 	for (uint32_t i = 0; all && !s->is_xspace && e->args && i < schema->arg_count; i++) {
 		const struct attr *a = &schema->args[i];
 		const char *text = trace_text(s->trace, a->key, NULL);
@@ -443,7 +446,7 @@ static void put_stats(struct tb_space *s, const struct event *e)
 static void put_times(struct tb_space *s, const struct event *e)
 {
 	uint64_t begin_ns = e->begin_ns > s->origin_ns ? e->begin_ns - s->origin_ns : 0;
-	/* What an import kept that is finer than a nanosecond. */
+	/* An import keeps the part of a time below a nanosecond in arguments. */
 	const char *key = ".offset_ps";
 	uint64_t bits;
 
@@ -451,7 +454,7 @@ static void put_times(struct tb_space *s, const struct event *e)
 	uint64_t duration_ps = (e->end_ns - e->begin_ns) * PS, finer = 0;
 
 	if (e->schema && tb_arg_bits(s, e, ".duration_ps", &finer) && finer < PS) {
-		uint64_t end_ps = (offset_ps + finer) % PS; /* of the end that was rounded down */
+		uint64_t end_ps = (offset_ps + finer) % PS; /* part of the end below a nanosecond */
 
 		duration_ps =
 			duration_ps + end_ps >= offset_ps ? duration_ps + end_ps - offset_ps : 0;
@@ -460,7 +463,8 @@ static void put_times(struct tb_space *s, const struct event *e)
 	pb_put_u64(&s->event, XEVENT_DURATION_PS, duration_ps);
 }
 
-/* XProf counts what is of a step and has a correlation id. */
+/* Appends the stats of a wait.  XProf counts an event if it belongs to a step and has a correlation
+ * id. */
 static void put_input(struct tb_space *s, const struct event *e)
 {
 	size_t step = tb_steps_find(&s->steps, e->begin_ns);
@@ -485,7 +489,7 @@ enum status tb_event_put(struct tb_space *s, const struct tb_line *line, const s
 		made = tb_find(&s->names, TB_EVENT, UINT64_MAX, text);
 		if (!made) {
 			buf_clear(&s->scratch);
-			if (is_input) /* what people see */
+			if (is_input) /* the name that people see */
 				pb_put_text(&s->scratch, EVENT_META_DISPLAY_NAME,
 					    "waiting for input");
 			made = tb_add(&s->names, TB_EVENT, UINT64_MAX, text,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time in which a GPU waited for the next batch: it was idle, and the step thread was at loading
- * data.
+ * Finds the time in which a GPU waited for the next batch: it was idle, and the step thread was
+ * loading data.
  *
- * XProf splits a step by the names of what stands on the GPU's plane; idle time is "All Others" to
- * it, and its advice is the same for every program.  A copy from the host is "Input" by its name,
- * so these waits stand on a line of their own under a name that begins as one.
+ * XProf divides a step by the names of the events on the GPU's plane.  It counts idle time as "All
+ * Others" and gives the same advice for every program.  It counts copies from the host as "Input"
+ * by their name, so these waits get a line of their own with a name that begins like such a copy.
  */
 #include "convert/sink/tensorboard/internal.h"
 
@@ -22,7 +22,7 @@ enum status tb_input_put_interval(struct tb_input *in, const struct phase_interv
 		last->end_ns = p->end_ns > last->end_ns ? p->end_ns : last->end_ns;
 		return ST_OK;
 	}
-	if (in->count == INTERVALS_MOST) /* what stays without a wait is "All Others" */
+	if (in->count == INTERVALS_MOST) /* time without a wait remains "All Others" */
 		return ST_OK;
 	TRY(vec_reserve(&in->loading, &in->cap, in->count + 1, err));
 	in->loading[in->count++] = (struct tb_span){ p->begin_ns, p->end_ns };

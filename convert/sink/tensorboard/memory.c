@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory as XProf's memory_profile reads it: events MemoryAllocation and MemoryDeallocation that
- * carry what is in use after them.  What an allocator said of itself counts; else it is added up.
+ * Memory as XProf's memory_profile reads it: events MemoryAllocation and MemoryDeallocation with
+ * the memory in use after them.  If the allocator recorded its own total, that is used; otherwise
+ * the events are added up.
  */
 #include "convert/sink/tensorboard/internal.h"
 
-/* What is in use after this event; *amount: what it took or gave back. */
+/* Updates the memory in use after this event; *amount is set to the bytes that the event took or
+ * returned. */
 static void follow(struct tb_space *s, const struct event *e, struct tb_gauge *g, uint64_t *amount)
 {
 	uint64_t bits, before = g->total;
@@ -22,7 +24,7 @@ static void follow(struct tb_space *s, const struct event *e, struct tb_gauge *g
 	if (g->total > g->peak)
 		g->peak = g->total;
 	if (tb_arg_bits(s, e, "peak_bytes_in_use", &bits) && bits > g->peak)
-		g->peak = bits; /* from before the recording */
+		g->peak = bits; /* the peak may be from before the recording */
 }
 
 static uint64_t memory_left(const struct tb_space *s, const struct event *e, uint64_t total)
@@ -67,7 +69,8 @@ static void put_allocator(struct tb_space *s, const struct event *e, uint64_t ke
 void tb_put_memory(struct tb_space *s, const struct event *e)
 {
 	if (s->is_xspace && e->kind != KIND_COUNTER) {
-		/* As XProf's own tracer had them, but for members of ours. */
+		/* Write the stats as XProf's own tracer had them; members of struct event replace
+		 * two of them. */
 		tb_put_own_stats(s, e);
 		tb_stat(&s->event, XEVENT_STATS, tb_key(&s->names, "allocation_bytes"), XSTAT_INT64,
 			e->bytes);

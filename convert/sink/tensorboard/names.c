@@ -5,7 +5,7 @@
 
 enum { TEXT_MOST = 64 * 1024, ENTRIES_CEILING = 256 << 20 };
 
-/* Stats that readers look for on a host's plane have the first ids, in this order. */
+/* Stats that readers search on a host's plane have the first ids, in this order. */
 static const char *const keys[] = {
 	"group_id",
 	"correlation_id",
@@ -160,7 +160,7 @@ uint64_t tb_name(struct tb_names *n, uint32_t name)
 
 /* ---- stats ---- */
 
-/* Most are shorter than 128 bytes, so that pb_end() moves nothing. */
+/* Most stats are shorter than 128 bytes, so pb_end() need not move bytes. */
 void tb_stat(struct buf *b, uint32_t field, uint64_t key, uint32_t type, uint64_t bits)
 {
 	size_t at = pb_begin(b, field);

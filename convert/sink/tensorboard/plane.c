@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands around the events of an XSpace: heads, devices, the run. */
+/* Writes the parts of an XSpace other than events: heads of lines and planes, devices, the run. */
 #include "convert/sink/tensorboard/internal.h"
 
 #include <stdio.h>
@@ -38,8 +38,7 @@ void tb_put_line_head(struct tb_space *s, const struct tb_line *line, struct buf
 	pb_put_u64(out, LINE_ID, id);
 	pb_put_bytes(out, LINE_NAME, b->data, b->len);
 	pb_put_u64(out, LINE_TIMESTAMP_NS, 0);
-	if (line &&
-	    line->plane != TB_PLANE_GPU) /* rows of a viewer stay apart whatever their ids */
+	if (line && line->plane != TB_PLANE_GPU) /* rows in a viewer differ even if ids are equal */
 		pb_put_u64(out, LINE_DISPLAY_ID, place + 1);
 }
 
@@ -79,7 +78,8 @@ static void put_stat_text(struct tb_space *s, const char *name, const char *text
 	tb_stat_text(out, PLANE_STATS, tb_key(&s->names, name), text, len);
 }
 
-/* XProf's name of a device's attribute, and the factor to its unit; NULL: XProf has none. */
+/* Returns XProf's name of a device's attribute and the factor to its unit, or NULL if XProf has
+ * none. */
 static const char *device_stat(const char *key, uint64_t *factor)
 {
 	static const struct {
@@ -112,7 +112,7 @@ static void put_device(struct tb_space *s, uint32_t device, struct buf *out)
 	if (len)
 		put_stat_text(s, "gpu_device_name", name, len, out);
 	if (strstr(name, "AMD") || strstr(name, "Radeon") || strstr(name, "Instinct"))
-		vendor = "AMD"; /* the vendor decides what XProf calls the card */
+		vendor = "AMD"; /* XProf names the GPU by its vendor */
 	vendor = own ? own : vendor;
 	put_stat_text(s, "device_vendor", vendor, strlen(vendor), out);
 	for (uint32_t i = 0; i < schema->const_count; i++) {
@@ -130,7 +130,7 @@ enum status tb_put_plane_stats(struct tb_space *s, const struct tb_line *line, s
 {
 	const struct process *p = trace_get_process(s->trace, s->process);
 
-	if (!s->is_xspace) /* in every plane: XProf takes steps and groups as they are */
+	if (!s->is_xspace) /* in every plane, so that XProf derives no groups */
 		tb_key(&s->names, "group_id");
 	if (line->plane == TB_PLANE_GPU)
 		put_device(s, line->device, out);
@@ -142,7 +142,7 @@ enum status tb_put_plane_stats(struct tb_space *s, const struct tb_line *line, s
 
 /* ---- the run ---- */
 
-/* The programs that the compiler made, as XProf had them. */
+/* Appends the programs of the compiler as they were in the original XSpace. */
 static void put_programs(struct tb_space *s, struct buf *out)
 {
 	static const char stat[] = XSTAT_PROGRAM;
@@ -203,7 +203,7 @@ enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error
 	buf_put(out, s->names.entries.data, s->names.entries.len);
 	pb_end(out, plane);
 	pb_put_text(out, SPACE_HOSTNAMES, s->host);
-	/* XProf shows warnings on its overview page.  Of a GPU's plane it knows no wait but that
+	/* XProf shows warnings on its overview page.  It knows no wait on a GPU's plane except that
 	 * for input, and calls each program input-bound whose GPU is idle for other reasons. */
 	static const char all_others[] = "'All Others' is time in which the GPU was idle, but not "
 					 "for input: waits for input "

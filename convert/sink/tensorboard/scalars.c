@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the program counted itself - loss, accuracy - as scalars: the chart counters/NAME with the
- * last sample of each step.  A sample outside of all steps is numbered by its place among those.
+ * Writes counters of the program itself, such as loss or accuracy, as scalars: the chart
+ * counters/NAME has the last sample of each step.  A sample outside of all steps is numbered by its
+ * place among such samples.
  */
 #include "convert/sink/tensorboard/internal.h"
 
@@ -15,7 +16,8 @@
 
 enum { FILE_BYTES = 256 << 20, TAG_BYTES = 512, ROWS_MOST = 1 << 20 };
 
-/* Counters of GPUs and of memory are figures of the report. */
+/* Returns whether a counter comes from the program.  Counters of GPUs and memory are part of the
+ * report. */
 static bool is_of_program(const struct track *k)
 {
 	return k->type == TRACK_COUNTER && k->device == NO_ID && k->unit == UNIT_NONE;
@@ -30,7 +32,7 @@ enum status tb_scalars_put(struct tb_scalars *s, struct trace *t, const struct e
 	if (e->kind != KIND_COUNTER || !is_of_program(trace_get_track(t, e->track)) ||
 	    !isfinite(e->value))
 		return ST_OK;
-	/* Programs count in turns: the row to replace is among the last few. */
+	/* Programs write their counters in turns, so the row to replace is among the last few. */
 	for (size_t back = 0; step && last && back < TB_TURN && back < s->count; back++, last--) {
 		if (last->track != e->track || last->step != step)
 			continue;
@@ -61,7 +63,8 @@ static void put_tag(const struct trace *t, uint32_t track, struct buf *tag)
 	}
 }
 
-/* Beside the report's file of the run: this sorts behind it. */
+/* Makes a name for a file in the same folder as the report's file, such that it sorts after that.
+ */
 static void put_file_name(const struct trace *t, uint32_t process, bool is_alone, uint64_t at_ns,
 			  struct buf *name)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorBoard's log folder: for each process the file of the PyTorch plugin (what the chrome sink
- * writes) and the XSpace of XProf,
+ * Writes TensorBoard's log folder: for each process a file for the PyTorch plugin, made by the
+ * chrome sink, and an XSpace for XProf:
  *
  *	<worker>.<ns>.pt.trace.json.gz
  *	plugins/profile/<run>/<host>.xplane.pb
- *	events.out.tfevents...          the program's own counters; of several ranks in r0/, r1/
+ *	events.out.tfevents...          the program's own counters; several ranks have r0/, r1/
  *
  * The run is named after the time of the first process's first event, as XProf's own runs are.  All
- * files of one call are of one run and count their times from one second, so that steps of several
- * hosts lie beside each other; a process that began before it counts from its own begin.  Other
- * scalars and the text card are a report: analyze/format/tfevents/tfevents.c.
+ * files of one command belong to one run and count their times from the same second, so that a
+ * viewer aligns the steps of several hosts; a process that began earlier counts from its own begin.
+ * Other scalars and the text card are a report: analyze/format/tfevents/tfevents.c.
  */
 #include "convert/output/output.h"
 #include "convert/sink/tensorboard/internal.h"
@@ -29,10 +29,10 @@ enum { NAME_BYTES = 1 << 16, RUN_BYTES = 64 };
 
 struct tensorboard {
 	struct sink base;
-	struct buf *names;    /* borrowed: of files so far */
-	struct buf own_names; /* where the caller keeps none */
-	uint64_t first_ns;    /* of the process's events */
-	struct sink *chrome;  /* NULL: not begun, which the first event does */
+	struct buf *names;    /* borrowed; names of the files so far */
+	struct buf own_names; /* used if the caller keeps no names */
+	uint64_t first_ns;    /* begin of the process's first event */
+	struct sink *chrome;  /* NULL until the first event */
 	struct sink_request request;
 	struct tb_space *space;
 	struct tb_scalars scalars;
@@ -50,7 +50,7 @@ static enum status tensorboard_open(struct sink *s, const struct sink_request *r
 	return tb_space_open(&t->space, req, req->may_exceed ? UINT64_MAX : TB_SPACE_MOST, err);
 }
 
-/* Begins the PyTorch plugin's file; events go into it as they come. */
+/* Begins the PyTorch plugin's file, to which events are written as they come. */
 static enum status start(struct tensorboard *t, uint64_t first_ns, struct error *err)
 {
 	size_t at = t->names->len;
@@ -76,7 +76,7 @@ static enum status tensorboard_put(struct sink *s, const struct batch *batch, st
 			continue;
 		if (!t->chrome)
 			TRY(start(t, e->begin_ns, err));
-		s->written++; /* the PyTorch plugin's file holds all of them */
+		s->written++; /* the PyTorch plugin's file has all of them */
 		TRY(tb_scalars_put(&t->scalars, s->trace, e, err));
 		TRY(tb_space_put(t->space, e, err));
 	}
@@ -85,8 +85,8 @@ static enum status tensorboard_put(struct sink *s, const struct batch *batch, st
 
 /* ---- the run ---- */
 
-/* The run of an earlier process of this call, else one named after the first event; counts the
- * XSpaces of this call so far. */
+/* Returns the name of the run: that of an earlier process of this command, or one made from the
+ * time of the first event.  *spaces is the number of XSpaces that this command has written. */
 static void name_run(const struct tensorboard *t, char run[RUN_BYTES], uint64_t *spaces)
 {
 	const char *all = (const char *)t->names->data, *slash = NULL, *earlier = NULL;
@@ -124,7 +124,8 @@ static enum status tensorboard_close(struct sink *s, struct error *err)
 	TRY(sink_close(t->chrome, err));
 	origin_ns = t->first_ns;
 	name_run(t, run, &t->space->call_at);
-	/* Times count from the second in the run's name, or from an earlier first event. */
+	/* Times count from the second in the run's name, or from the first event if that is
+	 * earlier. */
 	if (strptime(run, RUN_FORM, &utc) && (uint64_t)timegm(&utc) * SECOND_NS < origin_ns)
 		origin_ns = (uint64_t)timegm(&utc) * SECOND_NS;
 	at = t->names->len;

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 enum {
-	TAIL_BYTES = 1 << 20, /* of a plane that are held before the disk is used */
+	TAIL_BYTES = 1 << 20, /* bytes of a plane in memory before the disk is used */
 	LINES_BYTES = 64 << 20,
 	SMALL_BYTES = 64 << 20,
-	SHARE = 4, /* of the budget: other inputs and outputs need theirs */
+	SHARE = 4, /* part of the budget: other inputs and outputs need the rest */
 };
 
 /* ---- the pile ---- */
@@ -30,7 +30,7 @@ static enum status pile_put(struct tb_pile *p, const struct buf *bytes, struct e
 	return ST_OK;
 }
 
-/* Copies `len` bytes from `at` of the pile to the output. */
+/* Copies `len` bytes from offset `at` of the pile to the output. */
 static enum status pile_copy(struct tb_space *s, uint64_t at, uint64_t len, struct error *err)
 {
 	struct tb_pile *p = &s->pile;
@@ -54,7 +54,7 @@ static enum status pile_copy(struct tb_space *s, uint64_t at, uint64_t len, stru
 static uint32_t add_line(struct tb_space *s, const struct tb_line *line)
 {
 	buf_put(&s->lines, line, sizeof(*line));
-	return (uint32_t)(s->lines.len / sizeof(*line)); /* place + 1 */
+	return (uint32_t)(s->lines.len / sizeof(*line)); /* index + 1 */
 }
 
 static const struct tb_line *line_at(const struct tb_space *s, size_t i)
@@ -62,8 +62,8 @@ static const struct tb_line *line_at(const struct tb_space *s, size_t i)
 	return (const struct tb_line *)(const void *)s->lines.data + i;
 }
 
-/* Lines of one plane: of the tracks of that type and device, by their order in the trace.  Counters
- * share one line. */
+/* Adds the lines of one plane: one for each track of that type and device, in their order in the
+ * trace.  Counters share one line. */
 static void add_lines(struct tb_space *s, enum tb_plane plane, enum track_type type,
 		      uint32_t device)
 {
@@ -86,7 +86,7 @@ static void add_lines(struct tb_space *s, enum tb_plane plane, enum track_type t
 	}
 }
 
-/* The least device >= from that a track of the process is of; NO_ID: none. */
+/* Returns the least device >= `from` that has a track in the process, or NO_ID. */
 static uint32_t next_device(const struct tb_space *s, uint32_t from)
 {
 	uint32_t count = trace_count(s->trace, TRACE_TRACKS), best = NO_ID;
@@ -137,7 +137,7 @@ enum status tb_space_put(struct tb_space *s, const struct event *e, struct error
 	TRY(tb_steps_put(&s->steps, e, err));
 	if (k->type == TRACK_STREAM && (int64_t)k->id >= XLINE_DERIVED_FIRST &&
 	    (int64_t)k->id < XLINE_DERIVED_FIRST + XLINE_DERIVED_COUNT)
-		return ST_OK; /* lines that XProf derived: it derives them again */
+		return ST_OK; /* XProf derived these lines, and will derive them again */
 	if (k->type == TRACK_ALLOCATOR)
 		group = s->memory_group;
 	else if (k->type == TRACK_STREAM && (!event_is_gpu_work(e) || k->device == NO_ID))
@@ -151,18 +151,18 @@ enum status tb_space_put(struct tb_space *s, const struct event *e, struct error
 
 /* ---- writing ---- */
 
-struct line_bytes {       /* of the plane at hand */
-	uint64_t at, len; /* of its events, in the pile */
-	uint32_t line;    /* its place; NO_ID: "Steps" */
-	size_t head_len;  /* of what stands before them, in the writer's heads */
+struct line_bytes {       /* a line of the current plane */
+	uint64_t at, len; /* offset and length of its events in the pile */
+	uint32_t line;    /* index of the line; NO_ID: "Steps" */
+	size_t head_len;  /* bytes of its head in the writer's `heads` */
 };
 struct writer {
 	struct tb_space *s;
 	struct line_bytes *done, now;
 	size_t done_count, done_cap;
-	uint64_t size;                /* of the lines that are done */
+	uint64_t size;                /* bytes of the finished lines */
 	bool is_open;                 /* a plane is being built */
-	struct buf heads, head, tail; /* of lines; of a line or plane; behind the lines */
+	struct buf heads, head, tail; /* of finished lines; current; after lines */
 };
 
 static enum status check_size(struct tb_space *s, uint64_t more, struct error *err)
@@ -176,7 +176,7 @@ static enum status check_size(struct tb_space *s, uint64_t more, struct error *e
 		    s->host);
 }
 
-/* The bytes of the pile from l.at on are a line, unless there are none. */
+/* Ends a line, whose bytes begin at l.at in the pile.  A line without bytes is left out. */
 static enum status end_line(struct writer *w, struct line_bytes l, struct error *err)
 {
 	struct tb_space *s = w->s;
@@ -206,7 +206,7 @@ static enum status end_plane(struct writer *w, struct error *err)
 	uint64_t size;
 
 	TRY(end_line(w, w->now, err));
-	steps.at = s->pile.len; /* the steps are a line of each GPU */
+	steps.at = s->pile.len; /* each GPU has a line with the steps */
 	for (size_t i = 0; line->plane == TB_PLANE_GPU && !s->is_xspace && i < s->steps.list.count;
 	     i++) {
 		buf_clear(&s->event);
@@ -298,7 +298,7 @@ static bool has_plane(const struct tb_space *s, uint32_t device)
 	return false;
 }
 
-/* GPUs that did nothing: XProf divides by how many there are. */
+/* Writes the planes of GPUs that did nothing, because XProf divides by the number of planes. */
 static enum status write_idle_planes(struct writer *w, struct error *err)
 {
 	struct tb_space *s = w->s;
@@ -342,7 +342,7 @@ enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin
 	buf_init(&w.head, SMALL_BYTES);
 	buf_init(&w.tail, (size_t)INT32_MAX);
 	TRY(tb_steps_finish(&s->steps, err));
-	/* first, as its first bytes say whose file it is */
+	/* This plane comes first, because readers recognize the writer by the first bytes. */
 	TRY(tb_put_environment(s, &w.head, err));
 	TRY(out_write(s->out, w.head.data, w.head.len, err));
 	buf_clear(&w.head);

@@ -22,7 +22,7 @@ enum status tb_steps_put(struct tb_steps *s, const struct event *e, struct error
 		return ST_OK;
 	if (e->step == s->last && !is_mark)
 		return ST_OK;
-	if (e->step == s->last && s->is_stand_in) /* they began together */
+	if (e->step == s->last && s->is_stand_in) /* both began together */
 		s->list.count--;
 	s->last = e->step;
 	s->is_stand_in = !is_mark;
@@ -32,8 +32,8 @@ enum status tb_steps_put(struct tb_steps *s, const struct event *e, struct error
 enum status tb_steps_finish(struct tb_steps *s, struct error *err)
 {
 	const struct step_list *l = &s->list;
-	struct map seen = { .count = 0 }; /* how often a number was there */
-	uint64_t reach = 10, *count;      /* a power of ten above each number */
+	struct map seen = { .count = 0 }; /* number of steps so far, by step number */
+	uint64_t reach = 10, *count;      /* the least power of ten above all numbers */
 	enum status status = ST_OK;
 
 	TRY(steps_resolve(&s->list, err));
