@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules that are a cause of idle time and words about it: rows of a table, no code of their own. */
+/* Rules about one cause of idle time, which need only texts and no code of their own. */
 #include "analyze/findings/rule.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ const char *cut_text(char out[CUT_TEXT], const char *name, size_t most)
 	return out;
 }
 
-/* Of a Python frame's name the end says most: the file and the function. */
+/* Shortens the name of a Python frame to its end, which has the file and the function. */
 static const char *end_of_frame(const char *name, size_t most, char out[NAME_SHOWN + 4])
 {
 	size_t len = strlen(name);
@@ -38,7 +38,7 @@ static const char *end_of_frame(const char *name, size_t most, char out[NAME_SHO
 	return out;
 }
 
-/* "; most of it in aten::item at train.py: 12" */
+/* Writes "; most of it in aten::item at train.py: 12". */
 const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT])
 {
 	const char *range = where_of(o);
@@ -55,7 +55,7 @@ const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT])
 	return out;
 }
 
-/* " in aten::item"; of a long name its end says most. */
+/* Writes " in aten::item". A long name keeps its end, which is most specific. */
 const char *owner_brief(const struct facts_owner *o, char out[OWNER_BRIEF])
 {
 	const char *range = where_of(o)[0] ? where_of(o) : o->python;
@@ -69,7 +69,7 @@ const char *owner_brief(const struct facts_owner *o, char out[OWNER_BRIEF])
 	return out;
 }
 
-/* `words` with {} and {in} replaced. */
+/* Copies `words` to `out` with {} and {in} replaced. */
 static void fill(char *out, size_t cap, const char *words, const char *span, const char *in)
 {
 	size_t len = 0;

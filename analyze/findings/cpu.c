@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about jobs without a GPU: the step thread's time is what a step takes. */
+/* Rules for jobs without a GPU, where the time of the step thread is the length of a step. */
 #include "analyze/findings/internal.h"
 
 #include "analyze/report/shared.h"
@@ -10,17 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A smaller share of a step is what any loop has. */
+/* Least shares of a step: any loop has smaller ones. */
 #define PHASE_LEAST 0.05
 #define OTHER_LEAST 0.2
-#define APART_LEAST 1.2 /* of the mean: what one rank has of a phase, to be named */
+#define APART_LEAST 1.2 /* a rank with more than this times the mean is named */
 
 static bool is_rank(const union value *a, const union value *b)
 {
 	return !memcmp(a, b, RANK_KEYS * sizeof(*a));
 }
 
-/* 0: it has none that is complete. */
+/* Returns the complete steps of a rank, or 0. */
 static double steps_of(const struct facts *f, const union value *rank)
 {
 	struct table *t = tables_find(f->tables, "ranks");
@@ -31,7 +31,7 @@ static double steps_of(const struct facts *f, const union value *rank)
 		       : 0;
 }
 
-/* The rank whose steps have most of a phase, and how much a step; NULL: none is known. */
+/* Returns the rank that spends most of a phase per step, and how much; NULL: unknown. */
 static const union value *most_of(const struct facts *f, const char *name, double *most_ns)
 {
 	struct table *t = tables_find(f->tables, "phases");
@@ -51,7 +51,8 @@ static const union value *most_of(const struct facts *f, const char *name, doubl
 	return most;
 }
 
-/* Where ranks differ, the one with most is named: the others wait for it. */
+/* Describes the time of a phase. If ranks differ, it names the one with most, because the others
+ * wait for it. */
 static bool phase(const struct facts *f, const char *name, double ns, const char *evidence,
 		  double least, struct finding *out)
 {
@@ -109,9 +110,9 @@ static double collections_of(const struct facts *f)
 
 /* ---- operators -------------------------------------------------------------------------- */
 
-#define SHORT_PIECE_NS 100e3 /* between two operators; what is longer is something of its own */
+#define SHORT_PIECE_NS 100e3 /* longer code between two operators is not overhead */
 
-/* Time of a step outside of operators, if it is only between them, in many short pieces; 0. */
+/* Returns the time of a step between operators if it is in many short pieces, otherwise 0. */
 static double between_operators(const struct facts *f, struct amount all)
 {
 	double all_ns, exposed_ns = facts_host_comm(f, &all_ns);
@@ -121,7 +122,7 @@ static double between_operators(const struct facts *f, struct amount all)
 	return ns < SHORT_PIECE_NS * all.count ? fmax(ns, 0) : 0;
 }
 
-/* As where a model is made of many small tensors, or a loop over elements is written in Python. */
+/* Typical of models made of many small tensors, and of Python loops over elements. */
 static bool small_operators(const struct facts *f, struct finding *out)
 {
 	struct amount all = facts_operators(f, NULL);
@@ -142,7 +143,7 @@ static bool small_operators(const struct facts *f, struct finding *out)
 	return rule_saves(out, all.short_ns + between);
 }
 
-/* What helps, by what the operators compute. */
+/* Advice by what the operators compute. */
 static const struct {
 	const char *category, *words, *advice;
 } kinds[] = {
@@ -172,10 +173,11 @@ static const struct {
 
 struct operator_time {
 	const char *name;
-	double ns; /* a step */
+	double ns; /* per step */
 };
 
-/* Sums up the rows of all ranks by name; false: there is none of this category, or no memory. */
+/* Returns the two names with most time over all ranks; false: none has this category, or no
+ * memory. */
 static bool longest_two(const struct facts *f, const char *category, struct operator_time *out)
 {
 	struct table *t = tables_find(f->tables, "host_operators");
@@ -236,11 +238,11 @@ static bool operators(const struct facts *f, struct finding *out)
 	if (!strcmp(category, "random") && !strstr(by_time[0].name, "dropout") &&
 	    (facts_has(f, TRAIT_LOADER_ALONE) || facts_has(f, TRAIT_LOADER_WORKERS)))
 		out->advice = "draw them once before the loop, or in the loader's workers";
-	/* what makes operators faster usually makes them so one and a half times */
+	/* assumed: optimized operators take two thirds of the time */
 	return rule_saves(out, most / 3);
 }
 
-/* Waiting for collectives that are no phase of the step thread is a finding of its own. */
+/* Waiting for collectives outside of phases has its own finding, so it is subtracted here. */
 static bool loop(const struct facts *f, struct finding *out)
 {
 	struct table *t = tables_find(f->tables, "phases");
@@ -249,7 +251,7 @@ static bool loop(const struct facts *f, struct finding *out)
 	const union value *row;
 
 	strcpy(out->operators, OPERATORS_PREFIX "code");
-	/* of what ran on the host a snapshot of memory knows nothing */
+	/* a memory snapshot has no times of the host */
 	if (between_operators(f, facts_operators(f, NULL)) > 0 ||
 	    tables_sum(f->tables, "snapshot", "segments"))
 		return false;
@@ -277,7 +279,7 @@ static bool collections(const struct facts *f, struct finding *out)
 
 /* ---- a slow rank ------------------------------------------------------------------------ */
 
-/* The phase, communication aside, in which the rank is longer than the others' mean by most. */
+/* Returns the phase, except communication, in which the rank exceeds the others' mean by most. */
 static const char *phase_over(const struct facts *f, const union value *rank, double *over_ns)
 {
 	struct table *t = tables_find(f->tables, "phases");
@@ -308,7 +310,7 @@ static const char *phase_over(const struct facts *f, const union value *rank, do
 	return most;
 }
 
-/* Who communicates least is whom the others wait for. */
+/* The rank that communicates least is the one for which the others wait. */
 static bool straggler(const struct facts *f, struct finding *out)
 {
 	struct table *t = tables_find(f->tables, "host_time");

@@ -17,7 +17,7 @@ const char *span_beside(char out[SPAN_TEXT], double ns, double other_ns)
 	unsigned decimals = unit.ns < 1e9 && unit.decimals ? 1 : unit.decimals;
 	char number[NUMBER_TEXT] = "0";
 
-	/* of little in the other's unit two digits, as far as three decimals have them */
+	/* a small figure gets two digits in the other's unit, with at most three decimals */
 	if (decimals && ns < unit.ns)
 		decimals = ns < unit.ns / 10 ? 3 : 2;
 	if (ns > 0)
@@ -63,7 +63,7 @@ static bool has_gpu(struct tables *all, const union value *rank)
 	return false;
 }
 
-/* Where the first steps settle, the classes of GPU time in counted steps, by the clock. */
+/* If there are settling steps, computes the classes of GPU time from the counted steps only. */
 static void count_classes(struct facts *f, struct tables *all)
 {
 	static const struct {
@@ -114,7 +114,7 @@ struct facts facts_take(struct tables *all)
 	for (size_t i = 0; i < table_count(ranks); i++) {
 		const union value *row = table_at(ranks, i);
 
-		/* what has no GPU beside those that have one adds nothing to their sums */
+		/* beside ranks with GPUs, one without adds nothing to their sums */
 		if (f.gpus && !has_gpu(all, row))
 			continue;
 		f.ranks++;
@@ -129,7 +129,7 @@ struct facts facts_take(struct tables *all)
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
 		*(double *)(void *)((char *)&f + sums[i].at) =
 			(double)tables_sum(all, "gpus", sums[i].column) * share;
-	/* of a long run not every step has a row, and its first says little */
+	/* a long run has no row for each step, and its first step matters little */
 	if (f.settled_steps < f.window_steps && !tables_sum(all, "steps_summed", "steps"))
 		count_classes(&f, all);
 	f.launches = (double)tables_sum(all, "trust", "launches") / (double)f.window_steps;
@@ -155,9 +155,9 @@ struct rows {
 	struct table *table;
 	size_t count, known;
 	struct {
-		const char *name; /* a literal: the same words are the same pointer */
+		const char *name; /* a literal, compared by address */
 		size_t at;
-	} columns[8]; /* those that were asked for */
+	} columns[8]; /* cache of the columns used so far */
 };
 
 static struct rows rows_of(const struct facts *f, const char *name)
@@ -190,7 +190,7 @@ double facts_per_gpu(const struct facts *f, double sum)
 	return sum / (double)f->window_steps / gpus;
 }
 
-/* The same of what is counted without the steps that settle. */
+/* Like facts_per_gpu(), for a sum without settling steps. */
 static double per_settled(const struct facts *f, uint64_t sum)
 {
 	return facts_per_gpu(f, (double)sum) * (double)f->window_steps / (double)f->settled_steps;
@@ -217,7 +217,7 @@ static bool is_same_gap(const struct gap_sum *a, const struct gap_sum *b)
 	       a->kind == b->kind;
 }
 
-/* There are some rows for each rank, and only so many kinds of them. */
+/* Adds up the gaps of all ranks: few rows, one for each combination of names. */
 enum status facts_gaps_take(struct facts *f, struct error *err)
 {
 	struct rows r = rows_of(f, "gaps");
@@ -343,7 +343,7 @@ struct facts_owner facts_owner(const struct facts *f, const char *cause)
 	for (size_t i = 0; i < r.count; i++) {
 		double ns = facts_per_gpu(f, (double)cell(&r, i, "ns").u64);
 
-		/* what is longer than all that counts lies in the lead or the tail */
+		/* more than all time that counts: it lies in the lead or the tail */
 		if (strcmp(cell(&r, i, "cause").text, cause) != 0 || ns <= best.ns || ns > all + 1)
 			continue;
 		best = (struct facts_owner){
@@ -385,7 +385,7 @@ double facts_most_operators(const struct facts *f, const char **category)
 	struct {
 		const char *category;
 		double ns;
-	} sums[64]; /* operator_category() has fewer words */
+	} sums[64]; /* more than the categories of operator_category() */
 	size_t count = 0, most = 0, k;
 
 	for (size_t i = 0; i < r.count; i++) {
@@ -481,7 +481,7 @@ struct facts_kernel facts_top_kernel(const struct facts *f)
 		top.amount.ns = ns;
 		top.amount.count = facts_per_gpu(f, (double)cell(&r, i, "count").u64);
 	}
-	/* with several ranks the row is one rank's */
+	/* the row is of one rank: extrapolate to all */
 	top.amount.ns *= f->ranks > 1 ? (double)f->ranks : 1;
 	top.amount.count *= f->ranks > 1 ? (double)f->ranks : 1;
 	return top;

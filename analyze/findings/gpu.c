@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about what GPUs do, and about gaps that no host thread makes. */
+/* Rules about GPU work, and about gaps that no host thread causes. */
 #include "analyze/findings/rule.h"
 
 #include <math.h>
@@ -14,9 +14,8 @@ static const char ADVICE_DDP[] =
 	"overlap it with backward (static_graph=True, gradient_as_bucket_view=True); accumulate "
 	"gradients under no_sync(); send fewer bytes (bf16)";
 
-/* By the operation that is exposed longest, and by who calls it. */
-/* Work is launched in backward by autograd's threads, too, where no range on the step thread says
- * so. */
+/* Autograd's threads launch work of backward while the step thread's ranges may not show it, so
+ * kernels count too. */
 static bool trains(const struct facts *f)
 {
 	return facts_wall(f, "backward") > 0 || facts_kernels(f, "backward").count > 0;
@@ -62,7 +61,7 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 	size_t len = strlen(out->evidence);
 
 	if (facts_recorder(f) == RECORDER_INSPECTOR)
-		return false; /* what was computed meanwhile is not in the file */
+		return false; /* the file does not contain what was computed meanwhile */
 	if (most_ns >= 500 && strcmp(operation, "other") != 0)
 		snprintf(out->evidence + len, FINDING_TEXT - len,
 			 " The longest part, %s, is %.40s.", span_text(b, most_ns), operation);
@@ -130,7 +129,7 @@ static bool pageable_copy(const struct facts *f, struct finding *out)
 	return tell_copies(out, all, "from or to pageable memory");
 }
 
-#define OFFLOAD_BYTES 268435456.0 /* a step: more than a batch of input has */
+#define OFFLOAD_BYTES 268435456.0 /* bytes per step; more than any input batch has */
 
 static bool exposed_upload(const struct facts *f, struct finding *out)
 {
@@ -180,7 +179,8 @@ static bool memset_fill(const struct facts *f, struct finding *out)
 
 static const char *const without_tensor_cores[] = { "P100", "P40", "GTX", "Radeon", NULL };
 
-/* Before Ampere tensor cores multiply only 16 bits and less, and so do some of AMD's. */
+/* Returns whether FP32 products cannot use TF32: tensor cores before Ampere, and some of AMD's,
+ * multiply only 16 bits and less. */
 static bool is_without_tf32(const struct facts *f)
 {
 	const struct peaks *p = facts_peaks(f);
@@ -188,7 +188,7 @@ static bool is_without_tf32(const struct facts *f)
 	return p ? p->matrix[NUMBER_TF32] <= 0 : facts_has(f, TRAIT_VOLTA);
 }
 
-/* How many times as fast matrix cores multiply 16 bits as plain arithmetic FP32; 0: not known. */
+/* Returns the rate of 16-bit products on matrix cores as a multiple of plain FP32; 0: unknown. */
 static double tensor_rate(const struct facts *f)
 {
 	const struct peaks *p = facts_peaks(f);
@@ -198,7 +198,7 @@ static double tensor_rate(const struct facts *f)
 	return facts_has(f, TRAIT_VOLTA) ? 8 : 0;
 }
 
-/* At most what another rate of the same multiplications saves: less, if memory bounds them. */
+/* Describes an upper bound for faster multiplication; memory may allow less. */
 static bool tell_fp32(const struct facts *f, enum work work, const char *one, struct finding *out)
 {
 	struct amount some = facts_work(f, work, NULL);
@@ -239,7 +239,7 @@ static bool fp32_conv(const struct facts *f, struct finding *out)
 	return tell_fp32(f, WORK_CONV_FP32, "convolution", out);
 }
 
-/* FP8 has twice the rate of 16 bits, these twice that of TF32, by what the GPUs' vendors state. */
+/* By the vendors' data, FP8 has twice the rate of 16 bits, which have twice that of TF32. */
 static bool fp8(const struct facts *f, struct finding *out)
 {
 	const struct peaks *p = facts_peaks(f);
@@ -262,7 +262,7 @@ static bool fp8(const struct facts *f, struct finding *out)
 	return rule_saves(out, half.ns / 2 + tf32.ns * 3 / 4);
 }
 
-/* Cores of tensors load 16 bytes at once, if sizes and strides let them. */
+/* Tensor cores load 16 bytes at once only if sizes and strides are aligned. */
 static bool misaligned_gemm(const struct facts *f, struct finding *out)
 {
 	struct amount some = facts_work(f, WORK_GEMM_UNALIGNED, NULL);
@@ -277,14 +277,14 @@ static bool misaligned_gemm(const struct facts *f, struct finding *out)
 	return rule_saves(out, some.ns);
 }
 
-/* Fused attention also does the matrix products beside the softmax. */
+/* Fused attention replaces the matrix products around the softmax too. */
 static bool unfused_attention(const struct facts *f, struct finding *out)
 {
 	struct amount some = facts_work(f, WORK_SOFTMAX, NULL);
 	struct amount products = facts_batched(f);
 	char a[SPAN_TEXT], b[SPAN_TEXT], n[MANY_TEXT], m[MANY_TEXT];
 
-	if (products.count <= 0) /* a softmax of something else */
+	if (products.count <= 0) /* the softmax does not belong to attention */
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step (%s) write and read the full score matrix, which fused attention never "
@@ -341,7 +341,7 @@ static bool elementwise(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	out->advice = fusion_advice(f, out->advice);
-	if (some.count + copies.count < 2) /* one alone has nothing to fuse with */
+	if (some.count + copies.count < 2) /* a single one has nothing to fuse with */
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step for elementwise operations and copies take %s; they are memory bound "
@@ -349,11 +349,11 @@ static bool elementwise(const struct facts *f, struct finding *out)
 		 many_text(n, some.count + copies.count, "kernel"),
 		 span_text(a, some.ns + copies.ns));
 	rule_brief(out, "%s, %s", n, a);
-	/* into their neighbours: at most all of it */
+	/* upper bound: all of it is fused into other kernels */
 	return rule_saves(out, some.ns + copies.ns);
 }
 
-/* Nothing else explains it: what the GPU does most. */
+/* The fallback: names the kernel with most time. */
 static bool one_kernel(const struct facts *f, struct finding *out)
 {
 	struct facts_kernel top = facts_top_kernel(f);
@@ -374,7 +374,7 @@ static bool one_kernel(const struct facts *f, struct finding *out)
 	return rule_saves(out, top.amount.ns);
 }
 
-/* The GPU computes, and nothing says how it could compute less: what tuning usually brings. */
+/* The fallback when no rule shows how to compute less: assumes the usual gain of tuning. */
 static bool slow_kernels(const struct facts *f, struct finding *out)
 {
 	struct facts_kernel top = facts_top_kernel(f);

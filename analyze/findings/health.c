@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about GPUs that are slower than they could be, by the table `health`. */
+/* Rules about GPUs that are slower than they could be, from the table `health`. */
 #include "analyze/findings/rule.h"
 #include "analyze/report/health/health.h"
 #include "schemas/base/vec.h"
@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BUSY_LEAST = 5 };   /* samples: fewer say nothing of a run */
-#define BELOW_BASE    0.97 /* of the clock that a GPU keeps by default */
-#define BELOW_PEERS   0.95 /* of the middle one of a job's GPUs */
-#define LIMITED_LEAST 0.2  /* of busy samples */
+enum { BUSY_LEAST = 5 };   /* fewer busy samples prove nothing */
+#define BELOW_BASE    0.97 /* share of the default clock */
+#define BELOW_PEERS   0.95 /* share of the median clock of a job's GPUs */
+#define LIMITED_LEAST 0.2  /* share of busy samples */
 
-/* "GPU 3 of rank 1" */
+/* Writes "GPU 3 of rank 1". */
 enum { GPU_TEXT = 64 };
 static const char *gpu_text(const union value *row, char out[GPU_TEXT])
 {
@@ -33,7 +33,7 @@ static double clock_of(const union value *row)
 		       : NAN;
 }
 
-/* What holds a clock down; of a GPU the one that does so for most of its busy samples. */
+/* Reasons for a low clock. The one with most busy samples of a GPU is reported. */
 static const struct {
 	size_t column;
 	const char *by, *advice;
@@ -63,15 +63,16 @@ static double limited(const union value *row)
 	return (double)row[limits[limit_of(row)].column].u64 / (double)row[HEALTH_BUSY].u64;
 }
 
-/* Each generation of PCIe carries twice what the one before does. */
+/* Returns a relative speed: each generation of PCIe doubles it. */
 static double link_speed(uint64_t width, uint64_t generation)
 {
 	return ldexp((double)width, (int)(generation < 16 ? generation : 16));
 }
 
-enum speed { LINK, OF_BASE, OF_MOST, OF_MIDDLE /* a clock beside another one */ };
+enum speed { LINK, OF_BASE, OF_MOST, OF_MIDDLE /* pairs of an actual and a possible speed */ };
 
-/* What a GPU has of the speed that it could have; NAN or 1: it is not slow, or not known. */
+/* Returns the share of the possible speed that a GPU has; NAN: it is not slow, or that is
+ * unknown. */
 static double share_of(const union value *row, enum speed speed, double middle_mhz)
 {
 	double most = limited(row) > LIMITED_LEAST ? (double)row[HEALTH_MOST].u64 : 0;
@@ -88,7 +89,8 @@ static double share_of(const union value *row, enum speed speed, double middle_m
 	return is > 0 && is < could[speed] ? is / could[speed] * below : NAN;
 }
 
-/* Time of a rank's copies from and to its host in which neither compute nor communication ran. */
+/* Returns the time of a rank's copies between host and GPU that overlaps neither compute nor
+ * communication. */
 static double host_copies_ns(const struct facts *f, const union value *rank)
 {
 	struct table *t = tables_find(f->tables, "copies");
@@ -104,12 +106,12 @@ static double host_copies_ns(const struct facts *f, const union value *rank)
 }
 
 struct slow {
-	const union value *row; /* NULL: none */
-	double share, saves_ns; /* of a step */
+	const union value *row; /* NULL: no GPU is slow */
+	double share, saves_ns; /* shares and time of a step */
 };
 
-/* The GPU whose own work would be shortened most, as a share of a step.  The others wait for it:
- * their work says nothing of what the job gains. */
+/* Finds the GPU whose own work would be shortened most, as a share of a step. Other GPUs wait for
+ * it, so their work does not matter. */
 static struct slow find_slow(const struct facts *f, enum speed speed, double middle_mhz)
 {
 	struct table *health = tables_find(f->tables, "health");
@@ -206,7 +208,7 @@ static bool slow_gpu(const struct facts *f, struct finding *out)
 	}
 	if (count > 1) {
 		qsort(clocks, count, sizeof(*clocks), compare_double);
-		middle = clocks[count / 2]; /* of two the faster one */
+		middle = clocks[count / 2]; /* the faster one of two */
 		slow = find_slow(f, OF_MIDDLE, middle);
 	}
 	free(clocks);

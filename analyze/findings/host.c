@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about what the host does while GPUs do nothing (DEFINITIONS.md 6). */
+/* Rules about what the host does while GPUs are idle (DEFINITIONS.md 6). */
 #include "analyze/findings/internal.h"
 
 #include "schemas/model/call.h"
@@ -34,10 +34,10 @@ static bool data_wait(const struct facts *f, struct finding *out)
 	return rule_saves(out, idle);
 }
 
-#define SHORT_PIECE_NS 100e3 /* between two launches; what is longer is something of its own */
+#define SHORT_PIECE_NS 100e3 /* longer code between two launches is not overhead */
 
-/* The loop outside of phases: if it is only between launches, in many short idle segments, it is
- * how fast the host launches. */
+/* Returns whether host time outside of phases is only between launches, in many short segments.
+ * Then it belongs to the rate at which the host launches. */
 static bool is_between_launches(struct amount other)
 {
 	return other.ns < SHORT_PIECE_NS * other.count;
@@ -48,7 +48,8 @@ static struct amount loop_wait(const struct facts *f)
 	return facts_wait(f, (struct gap_query){ .cause = "host:other", .kind = "plain" });
 }
 
-/* Launches that take over a millisecond and DDP's search are other rules'. */
+/* Writes the parts of the time for launches. Long launches and DDP's search have their own
+ * rules. */
 enum { LAUNCH_PARTS = 6 };
 #define NO_PART_NS 500 /* shorter parts are not shown */
 static void tell_parts(struct finding *out, const double ns[LAUNCH_PARTS],
@@ -71,7 +72,7 @@ static void tell_parts(struct finding *out, const double ns[LAUNCH_PARTS],
 		rule_brief(out, "%s %s, %s %s", names[first], a, names[second],
 			   span_beside(b, ns[second], ns[first]));
 
-	/* ": 7.5 ms in forward", then ", ..." */
+	/* append ": 7.5 ms in forward", then ", ..." */
 	size_t len = strlen(out->evidence);
 	for (i = 0; i < LAUNCH_PARTS; i++)
 		if (ns[i] >= NO_PART_NS)
@@ -80,7 +81,7 @@ static void tell_parts(struct finding *out, const double ns[LAUNCH_PARTS],
 						span_beside(a, ns[i], ns[first]), places[i]);
 }
 
-/* Which rule the host's time in the optimizer belongs to, beside filling with zeros. */
+/* Which rule gets the host's time in the optimizer, except zeroing. */
 enum optimizer { OPTIMIZER_OTHER, OPTIMIZER_LOOP, OPTIMIZER_FUSED };
 
 static enum optimizer optimizer_of(const struct facts *f)
@@ -93,7 +94,8 @@ static enum optimizer optimizer_of(const struct facts *f)
 	return all.count - fill.count >= 50 ? OPTIMIZER_LOOP : OPTIMIZER_OTHER;
 }
 
-/* Of the optimizer: what the host does, and its launches; filling with zeros or the rest. */
+/* Returns the idle time for the optimizer: host code and launches, either for zeroing or for the
+ * rest. */
 static double optimizer_wait(const struct facts *f, const char *kind)
 {
 	struct gap_query which = { .cause = "host:optimizer", .kind = kind };
@@ -123,10 +125,10 @@ double facts_issued(const struct facts *f, const char *cause)
 	return optimizer_of(f) == OPTIMIZER_OTHER ? ns : ns - facts_wait(f, plain).ns;
 }
 
-#define LONG_OPERATOR_NS 1e6 /* no operator takes so long to launch its work */
+#define LONG_OPERATOR_NS 1e6 /* launching the work of an operator takes less */
 
-/* The GPU waits for one operator: launches are not what takes long.  What a library computes on the
- * GPU takes so long on the host only where that loads code or searches for an algorithm. */
+/* Adds that the GPU waits for one operator's CPU work, not for launches. Library operators need
+ * that long only to load code or to search for an algorithm. */
 static void tell_host_work(const struct facts *f, double of_ns, const char *own,
 			   struct finding *out)
 {
@@ -325,8 +327,8 @@ static bool blocking_copy(const struct facts *f, struct finding *out)
 	return rule_saves(out, idle);
 }
 
-/* A launch or allocation that takes long is the first use of what it needs; other calls, and
- * records of compilers, may come again with each new shape. */
+/* A long launch or allocation is a first use. Other calls, and records of compilers, may recur with
+ * each new shape. */
 static bool compile(const struct facts *f, struct finding *out)
 {
 	double idle = wait_of(f, "compile");
@@ -348,9 +350,9 @@ static bool compile(const struct facts *f, struct finding *out)
 	return rule_saves(out, idle);
 }
 
-#define FIRST_USE_NS 50e6 /* no allocation of a running loop takes so long */
+#define FIRST_USE_NS 50e6 /* no allocation in a running loop takes as long */
 
-/* What a library takes at its first use does not come back. */
+/* Returns whether the time is a library's first use, which does not recur. */
 static bool is_first_use(const struct facts *f, double all_ns)
 {
 	struct amount calls =
@@ -394,7 +396,7 @@ static bool allocator(const struct facts *f, struct finding *out)
 static const char *const logs[] = { "log",    "print", "metric", "tensorboard", "wandb",
 				    "mlflow", "tqdm",  "write",  NULL };
 
-/* Code of the loop: what it is, or how the recorder shows it. */
+/* Describes code of the loop outside of phases, or how the recorder could show it. */
 static bool loop_overhead(const struct facts *f, struct finding *out)
 {
 	struct amount idle = loop_wait(f);

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGES_MAX = 1 << 14 /* of a thread */ };
+enum { RANGES_MAX = 1 << 14 /* of one thread */ };
 
 struct span {
 	uint64_t begin_ns, end_ns;
 };
-struct spans { /* of a thread; they do not overlap */
+struct spans { /* of one thread, without overlap */
 	struct span *items;
 	size_t count, cap;
 };
-struct threads { /* by track */
+struct threads { /* indexed by track */
 	struct spans *items;
 	size_t cap;
 };
@@ -28,7 +28,7 @@ struct launched {
 	const struct trace *trace;
 	uint32_t name_count, schema_count, process_count;
 	uint8_t *names;  /* enum name_flag */
-	uint8_t *is_odd; /* by schema of a product: 0 not asked, 1 no, 2 yes; then in backward */
+	uint8_t *is_odd; /* cache by product's schema, two parts; 0: none, 1: no, 2: yes */
 	struct threads odd, fsdp;
 	struct bytes_copied *copied; /* by process id */
 };
@@ -68,7 +68,7 @@ void launched_close(struct launched *l)
 	free(l);
 }
 
-/* What overlaps becomes one. */
+/* Adds a span; overlapping ones are joined. */
 static enum status span_put(struct threads *all, const struct event *range, struct error *err)
 {
 	TRY(vec_reserve(&all->items, &all->cap, (size_t)range->track + 1, err));
@@ -109,13 +109,13 @@ static bool span_has(const struct threads *all, const struct launch *launch)
 
 /* ---- shapes ----------------------------------------------------------------------------- */
 
-enum { DIMENSIONS = 4, ALIGNED = 8 /* elements of 16 bits in the 16 bytes of one load */ };
+enum { DIMENSIONS = 4, ALIGNED = 8 /* elements of 16 bits in one load of 16 bytes */ };
 struct shape {
 	uint64_t at[DIMENSIONS];
 	size_t count;
 };
 
-/* The `place`-th of a list of lists of numbers, "[[4, 8], [8, 2], []]". */
+/* Returns the list with index `place` in "[[4, 8], [8, 2], []]". */
 static struct shape shape_at(const char *text, size_t place)
 {
 	struct shape s = { .count = 0 };
@@ -149,7 +149,7 @@ static const char *text_of(const struct trace *t, uint32_t schema, const char *k
 		       : NULL;
 }
 
-/* Elements from one row, or column, of a matrix to the next; 0: it is no plain matrix. */
+/* Returns the elements from one row or column of a matrix to the next; 0: not a plain matrix. */
 static uint64_t row_of(const struct shape *strides)
 {
 	if (strides->count < 2)
@@ -160,7 +160,7 @@ static uint64_t row_of(const struct shape *strides)
 
 static const struct {
 	const char *name;
-	size_t first; /* of its matrices among its inputs */
+	size_t first; /* index of its first matrix among its inputs */
 } products[] = {
 	{ "aten::mm", 0 },
 	{ "aten::bmm", 0 },
@@ -199,13 +199,13 @@ static bool shape_is_odd(const struct trace *t, const struct event *op, bool is_
 	if (n % ALIGNED)
 		return true;
 	if (!strides)
-		return !is_backward && k % ALIGNED; /* a gradient's may lie the other way round */
+		return !is_backward && k % ALIGNED; /* a gradient may be transposed */
 	struct shape of_a = shape_at(strides, products[i].first);
 	struct shape of_b = shape_at(strides, products[i].first + 1);
 	return row_of(&of_a) % ALIGNED || row_of(&of_b) % ALIGNED;
 }
 
-/* ---- what comes ------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------- */
 
 enum status launched_range(struct launched *l, const struct event *range, struct error *err)
 {

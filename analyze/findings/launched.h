@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launched.h - what GPU work was launched in: matrix products of odd shapes, and FSDP's ranges.
+ * launched.h - which ranges launched GPU work: matrix products with odd shapes, and FSDP's ranges.
  *
- * GPU work comes long after the operator that launched it, so ranges of each host thread are kept
- * until then, of each thread the latest.
+ * GPU work begins long after the operator that launched it, so the latest ranges of each host
+ * thread are kept.
  */
 #pragma once
 
@@ -14,13 +14,13 @@
 struct launched;
 enum status launched_open(struct launched **out, const struct trace *trace, struct error *err);
 void launched_close(struct launched *l); /* accepts NULL */
-/* Ranges of host threads, in the order of their begins. */
+/* Adds a range of a host thread. Ranges come in the order of their begins. */
 enum status launched_range(struct launched *l, const struct event *range, struct error *err);
-/* Whether an operator launched this that multiplies matrices of 16 bits whose rows, by the shapes
- * and strides that were recorded, do not begin at multiples of 8 elements (DEFINITIONS.md 8). */
+/* Returns whether work was launched by an operator that multiplies 16-bit matrices whose rows, by
+ * the recorded shapes and strides, do not begin at multiples of 8 elements (DEFINITIONS.md 8). */
 bool launched_is_odd(const struct launched *l, const struct launch *launch);
-/* A copy to the GPU; `launch` may be NULL. */
+/* Adds a copy to the GPU; `launch` may be NULL. */
 void launched_copy(struct launched *l, uint32_t process, const struct event *copy,
 		   const struct launch *launch);
-/* Whether FSDP launches most of what a process copies to its GPUs. */
+/* Returns whether FSDP launches most bytes that a process copies to its GPUs. */
 bool launched_offloads(const struct launched *l, uint32_t process);

@@ -27,10 +27,10 @@
 	X(PLACE_LAST, "last", NULL, TEXT, MAX, "the same, the last")
 static RANK_TABLE(places, &table_ranks, PLACE_COLUMNS, .nest = NEST_NEVER);
 
-#define IDLE_PREFIX "idle_causes." /* as figures of rules are called */
+#define IDLE_PREFIX "idle_causes." /* prefix of figures in rules */
 enum { PLACE_TEXT = 400, PLACE_NAME_TEXT = 240 };
 
-/* "layers.3.mlp" with stars for numbers that are a part of the name: "layers.*.mlp". */
+/* Replaces numbers that are whole parts of a name: "layers.3.mlp" becomes "layers.*.mlp". */
 static void put_pattern(const char *name, char out[PLACE_NAME_TEXT])
 {
 	size_t len = 0;
@@ -79,7 +79,7 @@ static struct place place_find(const struct trace *t, uint32_t path)
 	return p;
 }
 
-/* With its numbers, and without. */
+/* Writes the name of a place with its numbers, and its pattern. */
 static void place_texts(const struct trace *t, uint32_t path, char exact[PLACE_TEXT],
 			char pattern[PLACE_TEXT])
 {
@@ -145,8 +145,9 @@ static enum status end_leaf(struct accumulator *f, const struct path_node *leaf,
 	return put_place(f, process, leaf->parent, keys, sum.gpu_ns + sum.idle_ns, err);
 }
 
-/* Without a GPU: the outermost operator of each path that is no node of autograd; 0: none, so the
- * loop's own code; NOWHERE_PATH: in functions that load, validate or save. */
+/* For processes without a GPU: returns for each path its outermost operator that is not a node of
+ * autograd; 0: none, so it is code of the loop; NOWHERE_PATH: in a function that loads, validates
+ * or saves. */
 #define NOWHERE_PATH UINT32_MAX
 static uint32_t *outermost_operators(struct accumulator *f, uint32_t count)
 {
@@ -156,7 +157,7 @@ static uint32_t *outermost_operators(struct accumulator *f, uint32_t count)
 		const struct path_node *node = trace_get_path(f->trace, i);
 
 		if (node->class >= PATH_IDLE)
-			continue; /* behind a mark is another operator than the forward's */
+			continue; /* below a PATH_* node the operator is not that of forward */
 		const char *name = trace_text(f->trace, node->name, NULL);
 		all[i] = all[node->parent];
 		if (!all[i] && node->class == RANGE_PYTHON &&
@@ -168,7 +169,8 @@ static uint32_t *outermost_operators(struct accumulator *f, uint32_t count)
 	return all;
 }
 
-/* Whether a node is a Python function in no annotation: what is in one has a phase by that. */
+/* Returns whether a node is a Python function outside of annotations, which would define its
+ * phase. */
 static bool is_loop_code(struct accumulator *f, uint32_t path)
 {
 	const struct path_node *node = trace_get_path(f->trace, path);
@@ -232,11 +234,11 @@ const struct report_type report_places = {
 	.release = paths_release,
 };
 
-/* ---- what findings say ---------------------------------------------------------------------- */
+/* ---- places of findings --------------------------------------------------------------------- */
 
-/* What kernels or copies a rule sums up, by what they do or what their names begin with; "*" before
- * a word is a part of the name, "-" one that it must not have.  Rules about idle time are found by
- * their figures. */
+/* Kernels or copies that a rule is about, by their kind of work or the begin of their names. "*"
+ * before a word: part of the name; "-": must not be part of it. Rules about idle time use their
+ * figures instead. */
 static const struct {
 	const char *rule, *words[4];
 	bool is_short;
@@ -280,7 +282,8 @@ static bool is_summed(size_t at, const union value *row)
 	return found;
 }
 
-/* Whether "idle_causes.CAUSE" is among the figures of a rule; long launches have one of their own.
+/* Returns whether "idle_causes.CAUSE" is among the figures of a rule. Long launches have their own
+ * rule.
  */
 static bool is_cause(const struct rule *rule, const union value *row)
 {
@@ -290,7 +293,7 @@ static bool is_cause(const struct rule *rule, const union value *row)
 	if (!strcmp(what, IDLE_PREFIX "launch") &&
 	    (row[PLACE_SHORT].u64 == 1) != !strcmp(rule->name, "long_launches"))
 		return false;
-	/* launches in annotations of the user's are that rule's */
+	/* launch_bound includes launches in the user's annotations */
 	if (!strcmp(rule->name, "launch_bound") &&
 	    !strncmp(what, IDLE_PREFIX, strlen(IDLE_PREFIX)) &&
 	    cause_is_own(what + strlen(IDLE_PREFIX)))
@@ -355,8 +358,9 @@ enum status places_text(const struct facts *f, const struct rule *rule, const st
 	for (size_t i = 0; i < count; i++)
 		whole += facts_per_gpu(f, (double)all[i].ns);
 	if (of->operators[0] && whole > 1.01 * of->operators_ns)
-		count = 0; /* which of it is in steps is not known */
-	/* nor which of it is in steps that settle: where that is most, parts are in percent */
+		count = 0; /* some of it lies outside of steps, and it is unknown which */
+	/* it is unknown how much lies in settling steps: if they have most of it, show
+	 * percentages */
 	if (f->settled_steps < f->window_steps && whole > 4 * of->saving_ns)
 		unit = (struct time_unit){ .ns = whole / 100, .name = "%" };
 	for (size_t i = 0; i < count; i++) {

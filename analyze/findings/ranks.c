@@ -15,7 +15,7 @@ struct wall {
 	uint64_t ns, step;
 };
 
-/* Counted steps of the first rank, shortest first; NULL without memory. */
+/* Returns the counted steps of the first rank, shortest first; NULL: out of memory. */
 static struct wall *walls_take(const struct facts *f, size_t *count)
 {
 	struct table *t = tables_find(f->tables, "steps");
@@ -54,7 +54,7 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 	struct table *summed = tables_find(f->tables, "steps_summed");
 	size_t count = (size_t)table_at(stats, 0)[table_column(stats, "counted")].u64;
 	double median = (double)(walls[(kept - 1) / 2].ns + walls[kept / 2].ns) / 2;
-	if (count > kept) { /* a long run: the others have no rows */
+	if (count > kept) { /* in a long run the other steps have no rows */
 		const union value *row = table_at(summed, 0);
 
 		median = (double)table_at(stats, 0)[table_column(stats, "median_ns")].u64;
@@ -75,7 +75,7 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 	return slow && rule_saves(out, over / (double)count);
 }
 
-/* The cause with most of a part: "host:other". */
+/* Returns the cause with most time of a part, such as "host:other". */
 static const char *most_of(const struct facts *f, const char *part, double *most)
 {
 	const char *cause = "";
@@ -93,7 +93,7 @@ static const char *most_of(const struct facts *f, const char *part, double *most
 	return cause;
 }
 
-/* NONE: it is not what bounds a step. */
+/* Returns the family of a cause, or NONE if the cause does not bound a step. */
 static enum family family_beside_steps(const struct facts *f, const char *cause)
 {
 	enum family family = family_of_cause(cause);
@@ -142,7 +142,7 @@ static bool long_tail(const struct facts *f, struct finding *out)
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
-/* The row of the GPU memory that an allocator gave out, with the highest peak; NULL: none. */
+/* Returns the row of GPU allocator memory with the highest peak; NULL: none. */
 static const union value *memory_of(const struct facts *f, struct table **table)
 {
 	struct table *t = *table = tables_find(f->tables, "memory");
@@ -160,7 +160,7 @@ static const union value *memory_of(const struct facts *f, struct table **table)
 	return best;
 }
 
-/* Without a bound on time: it ends the run, or makes room for a larger batch. */
+/* Has no bound on time: a leak ends the run. */
 static bool memory_leak(const struct facts *f, struct finding *out)
 {
 	struct table *t;
@@ -178,7 +178,7 @@ static bool memory_leak(const struct facts *f, struct finding *out)
 	return true;
 }
 
-/* 0: it is unknown. */
+/* Returns a number of bytes; 0: unknown. */
 static double amount_of(const union value *row, const struct table *t, const char *column)
 {
 	uint64_t bytes = row[table_column(t, column)].u64;
@@ -212,7 +212,7 @@ static bool headroom(const struct facts *f, struct finding *out)
 	const union value *row = memory_of(f, &t);
 	double idle = facts_wait(f, (struct gap_query){ .cause = NULL }).ns;
 
-	/* more work for each launch helps where launches are what the GPU waits for */
+	/* more work per launch helps only if launches are what the GPU waits for */
 	if (f->bound != FAMILY_HOST || !row || row[table_column(t, "absolute")].u64 != 1)
 		return false;
 	double peak = (double)row[table_column(t, "peak_bytes")].u64;
@@ -247,7 +247,8 @@ static bool imbalance(const struct facts *f, struct finding *out)
 	return rule_saves(out, spread.most_ns - spread.mean_ns);
 }
 
-/* What the rank has most of beyond the mean on the frontier; NULL: it is not on it. */
+/* Returns what the rank has most of beyond the mean on the critical path; NULL: it is not on that
+ * path. */
 static const union value *frontier_most(const struct facts *f, uint64_t rank, double *over_ns)
 {
 	struct table *t = tables_find(f->tables, "frontier");
@@ -266,7 +267,7 @@ static const union value *frontier_most(const struct facts *f, uint64_t rank, do
 	return most;
 }
 
-/* Where the lateness of a rank comes from says where to look. */
+/* Adds the kind of time that makes the rank late, and advice for it. */
 static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *out)
 {
 	static const struct {
@@ -302,7 +303,7 @@ static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *
 			out->advice = advice[i].advice;
 }
 
-/* How many steps the rank was last in. */
+/* Returns how many steps the rank finished last. */
 static size_t steps_last(const struct facts *f, const union value *rank)
 {
 	struct table *t = tables_find(f->tables, "stragglers");
@@ -318,7 +319,7 @@ static size_t steps_last(const struct facts *f, const union value *rank)
 	return count;
 }
 
-/* If other ranks are late as well, less is saved by one that comes with the next. */
+/* Adds that less is saved if other ranks are late too. */
 static void tell_others(const struct waiting *w, double per_rank, struct finding *out)
 {
 	size_t len = strlen(out->evidence);
@@ -331,7 +332,8 @@ static void tell_others(const struct waiting *w, double per_rank, struct finding
 		 span_text(all, w->most_excess_ns / per_rank));
 }
 
-/* Whoever the others wait for longest.  A single late step of several is a matter of that step. */
+/* Names the rank for which the others wait longest. If it is a single late step of several,
+ * slow_steps reports that. */
 static bool straggler(const struct facts *f, struct finding *out)
 {
 	struct waiting w = waiting_of(f->tables);
@@ -357,11 +359,11 @@ static bool straggler(const struct facts *f, struct finding *out)
 	return rule_saves(out, w.saving_ns / per_rank);
 }
 
-enum { LARGE_BYTES = 4 << 20 /* of smaller ones the latency is what takes time */ };
-#define SLOW_SHARE 0.25 /* of what the links carry */
+enum { LARGE_BYTES = 4 << 20 /* below, latency dominates */ };
+#define SLOW_SHARE 0.25 /* of the links' peak rate */
 
-/* Large collectives, far from what the GPU's links carry; of those that were matched, their
- * transfer. */
+/* Large collectives that are much slower than the GPU's links. For matched ones only the transfer
+ * counts. */
 static bool slow_link(const struct facts *f, struct finding *out)
 {
 	struct table *t = tables_find(f->tables, "comm");

@@ -6,16 +6,16 @@
 
 #include <stdlib.h>
 
-#define UNEXPLAINED_MOST 0.1                /* of a step */
-#define BLANK_NS         100000u            /* between launches shorter ones are Python's */
-#define KEPT_MOST        ((size_t)32 << 20) /* bytes of ranks' replays; more are made again */
+#define UNEXPLAINED_MOST 0.1                /* share of a step */
+#define BLANK_NS         100000u            /* shorter pauses between launches are Python's */
+#define KEPT_MOST        ((size_t)32 << 20) /* bytes of ranks' replays to keep */
 
 const char *const replayed_places[REPLAYED_PLACES] = { "*zero_grad*",
 						       "*search_unused_parameters*" };
 
-struct sum { /* over the ranks */
+struct sum { /* sums over the ranks */
 	double step_ns, changed_ns;
-	bool is_elsewhere; /* half of the steps of a rank have nothing that the edits change */
+	bool is_elsewhere; /* half of a rank's steps have nothing that the edits change */
 };
 _Static_assert((int)REPLAYED_SETS == (int)EDIT_SETS_MAX, "states of a replay");
 
@@ -25,28 +25,28 @@ struct answer {
 };
 /* A rank whose points are kept. */
 struct rank {
-	struct log_reader *reader; /* NULL: it is to be read */
+	struct log_reader *reader; /* NULL: not read yet */
 	struct replay *replay;
 	struct replay_step *steps;
 	size_t step_count;
-	/* While no thread has anything open beside GPU work, one may have waited for that
-	 * work. */
-	uint64_t open_until_ns, busy_until_ns, busy_ns, blank_ns; /* busy_ns: since nothing is */
+	/* When no thread has anything open while the GPU works, an unrecorded thread may wait for
+	 * it. */
+	uint64_t open_until_ns, busy_until_ns, busy_ns, blank_ns; /* busy_ns: GPU work since */
 };
 struct replayed {
 	struct tables *all;
 	struct rank ranks_of[LOG_WINDOWS];
-	struct answer *answers; /* the first: without edits */
+	struct answer *answers; /* the first one has no edits */
 	size_t count, cap;
 	double unexplained_ns;
-	uint64_t ranks; /* that were replayed */
+	uint64_t ranks; /* number of ranks that were replayed */
 };
 
-/* One run of a rank. */
+/* One replay of a rank. */
 struct pass {
 	struct replayed *of;
 	const struct rank *rank;
-	size_t first, count; /* of the answers, for states from 1 on */
+	size_t first, count; /* range of the answers, for states from 1 on */
 	struct replay_run *run;
 	uint64_t *lengths, *changed;
 };
@@ -110,7 +110,7 @@ static enum status points_take_all(struct rank *r, struct error *err)
 	}
 }
 
-/* No steps: nothing can be said of it. */
+/* Reads the points of a rank. Without steps step_count is 0, and there is no answer. */
 static enum status rank_read(struct rank *r, const union value *row, struct error *err)
 {
 	if (r->reader)
@@ -129,7 +129,7 @@ static enum status rank_read(struct rank *r, const union value *row, struct erro
 
 /* ---- a pass ------------------------------------------------------------------------------ */
 
-/* What the edits are about is in less than half of the steps. */
+/* Returns whether the edits change less than half of the steps. */
 static bool is_elsewhere(const uint64_t *changed, size_t count)
 {
 	double sum = 0;
@@ -170,7 +170,7 @@ static void pass_end(struct pass *p)
 	}
 }
 
-/* Of a rank: the answers from `first` on, `count` of them. */
+/* Replays a rank for `count` answers from `first` on. */
 static enum status rank_replay(struct replayed *r, const struct rank *rank, size_t first,
 			       size_t count, struct error *err)
 {

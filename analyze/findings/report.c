@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdict (DEFINITIONS.md 8) and what to change first (rule.h).  Its fold counts kernels by
- * phase and by what they do; all else comes from the tables of the other reports.
+ * The verdict (DEFINITIONS.md 8) and what to change first (rule.h). The accumulator counts kernels
+ * by phase and kind of work; everything else comes from the tables of other reports.
  */
 #include "analyze/findings/internal.h"
 #include "analyze/report/shared.h"
@@ -68,14 +68,14 @@ static RANK_TABLE(work, &table_ranks, WORK_COLUMNS, .nest = NEST_NEVER);
 	X(GAP_COUNT, "count", NULL, U64, SUM, "idle segments")
 static RANK_TABLE(gaps, &table_ranks, GAP_COLUMNS, .nest = NEST_NEVER, .null_texts = "phase");
 
-/* ---- fold ------------------------------------------------------------------------------- */
+/* ---- accumulator ------------------------------------------------------------------------ */
 
 struct sums {
 	uint64_t count, ns, short_count, short_ns;
 };
 struct process_work {
-	struct sums at[2][SWEEP_PHASES][WORK_COUNT + 1]; /* [1]: apart; the last: BATCHED_WORK */
-	size_t row;                                      /* step_list cursor */
+	struct sums at[2][SWEEP_PHASES][WORK_COUNT + 1]; /* [1]: settling; the last: BATCHED_WORK */
+	size_t row;                                      /* cursor into step_list */
 };
 
 enum { PART_SETTLING = PART_TAIL + 1, PARTS, CAUSE_ROWS = CAUSE_COUNT * SWEEP_PHASES };
@@ -85,12 +85,12 @@ struct gap_sums {
 };
 struct process_gaps {
 	struct gap_sums at[CAUSE_ROWS][PARTS][GAP_KINDS];
-	size_t row; /* step_list cursor */
+	size_t row; /* cursor into step_list */
 };
 struct findings {
-	struct process_work **processes; /* by process id; NULL: no kernel */
-	struct process_gaps **gaps;      /* by process id; NULL: no gap */
-	uint8_t *kind_of_range;          /* of gaps in it, + 1; by name; 0: not asked */
+	struct process_work **processes; /* by process id; NULL: no kernels */
+	struct process_gaps **gaps;      /* by process id; NULL: no gaps */
+	uint8_t *kind_of_range;          /* by name of a range: 0: not cached, else 1 + gap_kind */
 	struct points *points;
 	struct log *logs; /* by process id */
 	uint32_t process_count, name_count;
@@ -126,7 +126,8 @@ static void findings_release(struct accumulator *f)
 	points_close(s->points);
 }
 
-/* Whether it begins in a step that settles, or in a log outside of steps. */
+/* Returns whether an instant lies in a settling step or outside of steps, if there are settling
+ * steps. */
 static bool is_apart(const struct step_list *steps, size_t *cursor, uint64_t at_ns)
 {
 	if (!steps->rows || !steps->count || !steps->rows[0].is_settling)
@@ -137,7 +138,8 @@ static bool is_apart(const struct step_list *steps, size_t *cursor, uint64_t at_
 	       at_ns >= steps->rows[row].mark_end_ns;
 }
 
-/* Annotations and operators that fill gradients, and DDP's search for parameters without one. */
+/* Classifies annotations and operators that zero gradients, and DDP's search for unused
+ * parameters. */
 static enum gap_kind kind_of_range(struct accumulator *f, uint32_t name)
 {
 	static const struct {
@@ -179,9 +181,9 @@ static enum gap_kind kind_of(struct accumulator *f, const struct idle_segment *p
 	return calls && p->end_ns - p->begin_ns >= LONG_CALL_NS ? GAP_LONG : GAP_PLAIN;
 }
 
-/* Cuts a segment where marks begin and end: what of it lies before the first mark or behind the
- * last one of its window, in steps, and in those that settle.  Time between marks belongs to the
- * step before.  Marks come with their begin. */
+/* Splits an idle segment at the bounds of marks into lead, tail, steps and settling steps. Lead is
+ * before the first mark and tail after the last one of a window; time between marks belongs to the
+ * step before. A mark is known once it has begun. */
 static void cut_gap(const struct step_list *steps, const struct idle_segment *p, size_t *row,
 		    uint64_t ns[PARTS])
 {
@@ -403,9 +405,8 @@ static int compare_found(const void *pa, const void *pb)
 	return strcmp(a->rule->name, b->rule->name);
 }
 
-/* In the order of savings, but for the first: it is of the verdict's family.  Of those that save
- * the same but for 1 % of a step, which is within what a replay errs, it is the one about most
- * time. */
+/* Sorts by savings, except that the first one belongs to the verdict's family. Savings that differ
+ * by less than 1 % of a step, the error of a replay, are ordered by the time they are about. */
 static void sort_found(const struct facts *f, struct found *all, size_t count)
 {
 	const struct found *first = NULL;
@@ -427,8 +428,7 @@ static void sort_found(const struct facts *f, struct found *all, size_t count)
 	all[0] = moved;
 }
 
-/* A page gives all savings, and where they are, in one unit: that of the step they are shares of.
- */
+/* Returns the unit for all savings and places on a page: that of the step they are shares of. */
 static struct time_unit unit_of(const struct facts *f, const struct found *all, size_t count)
 {
 	double whole_ns = 0;
@@ -453,7 +453,7 @@ static enum status put_found(const struct facts *f, const struct found *one, siz
 	row[FOUND_EDITS].text = *one->edits ? table_text(t, one->edits, err) : NULL;
 	row[FOUND_SHARE].f64 = 100 * fmin(one->saving_ns / found_of(f, one), 1);
 	row[FOUND_ABOUT].text = table_text(t, one->rule->help, err);
-	/* Without marked steps the window is the whole that a sentence speaks of. */
+	/* Without marked steps the sentences refer to the window, not to a step. */
 	const char *said = one->finding.evidence;
 	static const char per[] = " a step";
 	const char *at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the removal of each family would save of a step, and with which edits a finding is replayed
- * (DEFINITIONS.md 8).  The verdict, and with it the order of the findings, comes from here alone.
+ * What removing each family would save of a step, and the edits for replaying a finding
+ * (DEFINITIONS.md 8). This alone decides the verdict, and with it the order of the findings.
  */
 #include "analyze/findings/internal.h"
 
@@ -21,7 +21,7 @@ const char *family_word(enum family family)
 	return words[family];
 }
 
-/* Of time that is not busy.  A name that ends with a colon stands for all that begin with it. */
+/* Families of idle time. A name that ends with a colon is a prefix. */
 static const struct {
 	const char *cause;
 	enum family family;
@@ -56,7 +56,7 @@ double facts_part(const struct facts *f, const char *part)
 	return facts_per_gpu(f, sum);
 }
 
-/* Ranks wait for each other only where they communicate. */
+/* Ranks wait for each other only if they communicate. */
 static double unbalanced_ns(const struct facts *f, const struct waiting *w, double per_rank)
 {
 	struct spread spread;
@@ -73,7 +73,7 @@ static double unbalanced_ns(const struct facts *f, const struct waiting *w, doub
 
 /* ---- families ---------------------------------------------------------------------------- */
 
-/* UNBALANCED is a matter of all ranks together, which the replay of one does not know. */
+/* UNBALANCED has no edits: it depends on all ranks, and a replay has only one. */
 static const char *const edits_of[FAMILY_COUNT] = {
 	[FAMILY_INPUT] = "data=0",          [FAMILY_HOST] = "launch=graph",
 	[FAMILY_SYNC] = "cause:sync=0",     [FAMILY_COMPILE] = "cause:compile=0",
@@ -86,7 +86,7 @@ const char *family_edits(enum family family)
 	return edits_of[family] ? edits_of[family] : "";
 }
 
-/* What no edit of the family removes. */
+/* Returns idle time of a family that its edits do not remove. */
 static double beyond_edits(const struct facts *f, enum family family)
 {
 	return family == FAMILY_HOST ? facts_cause(f, "dispatch") + facts_cause(f, "stream_wait") +
@@ -94,7 +94,7 @@ static double beyond_edits(const struct facts *f, enum family family)
 				     : 0;
 }
 
-/* Beside the edits `before`. */
+/* Returns what a family saves in addition to the edits `before`. */
 static double replayed_ns(const struct facts *f, const char *before, enum family family,
 			  double most_ns)
 {
@@ -122,12 +122,12 @@ static void savings_most(const struct facts *f, struct savings *s)
 
 		enum family family = family_of_cause(g->cause);
 
-		/* The program starts and ends, once: what it does then bounds no step.  Without
-		 * marks a window may be one step, which begins with its input. */
+		/* Time outside of steps does not bound a step. Without marks the window may be a
+		 * single step, which begins with its input. */
 		if (facts_is_outside(f, g->part) &&
 		    (f->has_steps || (family != FAMILY_INPUT && family != FAMILY_NONE)))
 			continue;
-		/* the driver and the profiler start, once */
+		/* start-up of the driver and the profiler */
 		if (!strcmp(g->part, "lead") &&
 		    (family == FAMILY_COMPILE || !strcmp(g->cause, "profiler")))
 			continue;
@@ -137,11 +137,11 @@ static void savings_most(const struct facts *f, struct savings *s)
 	s->most_ns[FAMILY_NONE] = 0;
 	s->most_ns[FAMILY_COPY] += f->exposed_copy_ns;
 	s->most_ns[FAMILY_UNBALANCED] = unbalanced_ns(f, &w, per_rank);
-	/* what ranks wait for each other lies in their collectives, and is saved only once */
+	/* ranks wait for each other inside collectives: count that time only once */
 	double waiting = w.mean_exposed_wait_ns > 0 ? w.mean_exposed_wait_ns / per_rank : INFINITY;
 	s->most_ns[FAMILY_COMM] =
 		fmax(f->exposed_comm_ns - fmin(waiting, s->most_ns[FAMILY_UNBALANCED]), 0);
-	/* with no communication beside it */
+	/* without communication that overlaps it */
 	s->most_ns[FAMILY_COMPUTE] = (f->compute_ns - (f->comm_ns - f->exposed_comm_ns)) / 3;
 }
 
@@ -155,7 +155,7 @@ struct savings savings_take(const struct facts *f)
 		if (s.ns[i] > s.ns[s.first])
 			s.first = (enum family)i;
 	}
-	/* Nothing alone helps: then it goes by what is seen. */
+	/* If no family saves anything alone, use the measured time. */
 	for (int i = 1; i < FAMILY_COUNT && s.ns[s.first] <= 0; i++)
 		if (s.most_ns[i] > s.most_ns[s.first])
 			s.first = (enum family)i;
@@ -208,7 +208,7 @@ enum status savings_next(const struct facts *f, const char *before, enum family 
 	if (!step.is_known)
 		return ST_OK;
 	savings_most(f, &s);
-	if (strstr(before, "comm")) /* what is left of waiting for each other is not known */
+	if (strstr(before, "comm")) /* the remaining waiting between ranks is unknown */
 		s.most_ns[FAMILY_UNBALANCED] = 0;
 	*ns = NEXT_SHARE * step.step_ns;
 	for (int i = 1; i < FAMILY_COUNT; i++) {
@@ -224,7 +224,7 @@ enum status savings_next(const struct facts *f, const char *before, enum family 
 
 /* ---- findings ---------------------------------------------------------------------------- */
 
-/* Edits of a rule; `of`: what their factor is a share of, where it is to be filled in. */
+/* Edits of each rule. `of`: what the factor is a share of, if it is filled in. */
 enum share_of { ALL, OF_COMPUTE, OF_COMM, OF_GEMM_FP32, OF_CONV_FP32 };
 static const struct {
 	const char *rule, *edits;
@@ -286,7 +286,7 @@ void finding_edits(const struct facts *f, const char *rule, double most_ns, char
 	}
 	while (i < count && strcmp(rule_edits[i].rule, rule) != 0)
 		i++;
-	/* a replay changes all GPUs, and does not know which of them have that clock */
+	/* a replay changes all GPUs, and would also change those without that clock */
 	if (i == count || (rule_edits[i].of == OF_COMPUTE && f->gpus != 1))
 		return;
 	const double wholes[] = {

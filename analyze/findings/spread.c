@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that every rank calls equally often, and where they take longer (DEFINITIONS.md 7). */
+/* Kernels that every rank calls equally often, and the rank on which they take longer
+ * (DEFINITIONS.md 7). */
 #include "analyze/findings/rule.h"
 #include "schemas/base/sort.h"
 
@@ -8,7 +9,7 @@
 
 struct of_rank {
 	const char *name, *brief;
-	size_t rank; /* row of `ranks` */
+	size_t rank; /* index of the row in `ranks` */
 	double calls, ns;
 };
 
@@ -17,7 +18,7 @@ static bool same_rank(const union value *a, const union value *b)
 	return a[0].u64 == b[0].u64 && a[1].text == b[1].text && a[2].u64 == b[2].u64;
 }
 
-/* Rows of kernels stand in the order of ranks, as the ranks do. */
+/* Lists the kernels of all ranks. Both tables are sorted by rank. */
 static size_t take(const struct facts *f, struct table *kernels, struct of_rank *all)
 {
 	struct table *ranks = tables_find(f->tables, "ranks");
@@ -43,7 +44,7 @@ static size_t take(const struct facts *f, struct table *kernels, struct of_rank 
 	return count;
 }
 
-/* A name that every rank calls equally often goes to the ranks' sums. */
+/* Adds a name to the ranks' sums if every rank calls it equally often. */
 static void add_name(const struct of_rank *of, size_t ranks, double *sums, struct spread *out)
 {
 	double most = 0, sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each finding saves alone, by replay, and what the first of them save together. */
+/* What each finding saves alone, by replay, and what the first ones save together. */
 #include "analyze/findings/internal.h"
 
 #include <math.h>
@@ -39,10 +39,10 @@ enum status found_replay(const struct facts *f, struct found *all, size_t count,
 	X(TOGETHER_NEXT, "next", NULL, TEXT, MAX,                                                  \
 	  "the family that would then save most; null: none saves 1 %")
 TABLE(together, TOGETHER_COLUMNS, .nest = NEST_OBJECT, .null_texts = "next", .is_finished = true);
-enum { TOGETHER_MOST = 3, TOGETHER_AMONG = 5 /* which every page shows */ };
+enum { TOGETHER_MOST = 3, TOGETHER_AMONG = 5 /* every page shows this many */ };
 
-/* The replay of the first findings that have edits, as a reader goes through the page: which they
- * are, the step then and what bounds it.  One finding alone has said it in its own row. */
+/* Replays the first findings with edits together, and stores the resulting step and what bounds it.
+ * A single finding already has that in its own row. */
 enum status together_put(const struct facts *f, const struct found *all, size_t count,
 			 struct error *err)
 {
@@ -89,7 +89,7 @@ enum status what_if_next(const struct facts *f, struct error *err)
 
 	for (size_t i = 0; t && (row = table_at(t, i)); i++) {
 		if (!strncmp(row[0].text, "rank:", 5))
-			continue; /* of all ranks: no other edits go with it */
+			continue; /* concerns all ranks and cannot be combined with other edits */
 		TRY(savings_next(f, row[0].text, &next, &ns, err));
 		if (!next)
 			continue;

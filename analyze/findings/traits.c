@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a job uses already, by the names in its input, so that no advice contradicts the trace: to
- * use CUDA graphs is no advice where graphs are launched.
+ * What a job already uses, by the names in its input, so that advice does not contradict the trace,
+ * for example to use CUDA graphs if graphs are launched.
  */
 #include "analyze/findings/internal.h"
 
@@ -22,7 +22,7 @@ static const char *trait_word(enum trait trait)
 	return words[trait];
 }
 
-/* Parts of names, in which case matters. */
+/* Parts of names, case-sensitive. */
 static const struct {
 	const char *part;
 	enum trait trait;
@@ -62,7 +62,7 @@ enum status traits_end(struct accumulator *f, bool offloads, struct error *err)
 			if (!there[parts[i].trait] && strstr(text, parts[i].part))
 				there[parts[i].trait] = true;
 	}
-	/* those of a process with a GPU, if there is one */
+	/* prefer a process with a GPU */
 	for (uint32_t i = 1; i <= count; i++)
 		if (acc_wants(f, i) && (!process || (sweep_process(f->sweep, i).has_gpu &&
 						     !sweep_process(f->sweep, process).has_gpu)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bounds the run (DEFINITIONS.md 8). */
+/* The verdict: what bounds the run (DEFINITIONS.md 8). */
 #include "analyze/findings/internal.h"
 
 #include "analyze/report/shared.h"
@@ -24,8 +24,8 @@
 TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also host_bound",
       .is_finished = true);
 
-#define LEAST_SHARE 0.01 /* of the window: a smaller saving is no bound of anything */
-#define MORE_SHARE  0.1  /* of the window: a saving of which a second sentence tells */
+#define LEAST_SHARE 0.01 /* share of the window below which a saving bounds nothing */
+#define MORE_SHARE  0.1  /* share of the window above which a saving gets a second sentence */
 
 #define FAMILY_COLUMNS(X)                                                                          \
 	X(FAMILY_WORD, "family", NULL, TEXT, KEY, "as in bound")                                   \
@@ -81,7 +81,7 @@ static const char *subject(const struct facts *f, char out[32])
 	return out;
 }
 
-/* The GPU is idle for lack of work: whose fault it is depends on what the longest cause is. */
+/* Returns the words for a GPU that lacks work, which depend on the longest cause. */
 static const char *host_predicate(const struct facts *f)
 {
 	static const struct {
@@ -102,7 +102,7 @@ static const char *host_predicate(const struct facts *f)
 	return "waits %s because launches come too late";
 }
 
-/* "5 ms of every 20 ms step" */
+/* Writes "5 ms of every 20 ms step". */
 static void tell_share(const struct facts *f, double ns, char out[96])
 {
 	char a[SPAN_TEXT], b[SPAN_TEXT];
@@ -111,7 +111,7 @@ static void tell_share(const struct facts *f, double ns, char out[96])
 
 	span_beside(a, ns, whole_ns);
 	span_beside(b, whole_ns, ns);
-	/* without marks, or with time between them, the window is the whole */
+	/* without marks, or if there is time between them, refer to the window */
 	if (is_window)
 		snprintf(out, 96,
 			 f->has_steps ? "%s of the window's %s per step" : "%s of the window's %s",
@@ -120,7 +120,7 @@ static void tell_share(const struct facts *f, double ns, char out[96])
 		snprintf(out, 96, "%s of every %s step", a, b);
 }
 
-/* What shares are of: where steps settle, a step of those that count. */
+/* Returns whether shares refer to a counted step, because there are settling steps. */
 static bool is_of_steps(const struct facts *f)
 {
 	return f->settled_steps < f->window_steps;
@@ -131,7 +131,7 @@ static double shared_ns(const struct facts *f)
 	return is_of_steps(f) ? f->step_ns : f->window_ns;
 }
 
-/* Of a family but UNBALANCED; without a full stop. */
+/* Writes the sentence for a family other than UNBALANCED, without a full stop. */
 static void tell(const struct facts *f, enum family family, double ns, char out[FINDING_TEXT])
 {
 	static const char *const predicates[FAMILY_COUNT] = {
@@ -160,9 +160,9 @@ static void tell(const struct facts *f, enum family family, double ns, char out[
 	snprintf(out, FINDING_TEXT, "%s %.*s%s%s", who, before, words, share, words + before + 2);
 }
 
-#define UNBALANCED_SHARE 0.05 /* of a step: what the ranks' own kernels differ */
+#define UNBALANCED_SHARE 0.05 /* of a step: difference between the ranks' own kernels */
 
-/* Of a sample only what the same kernels take can be said. */
+/* Describes a rank that is slower in the same kernels, which even a sample shows. */
 static bool tell_spread(const struct facts *f, const struct spread *s, char out[FINDING_TEXT])
 {
 	struct table *ranks = tables_find(f->tables, "ranks");
@@ -190,7 +190,7 @@ static bool tell_spread(const struct facts *f, const struct spread *s, char out[
 	return true;
 }
 
-/* Whether ranks differ by so much that this is the thing to say. */
+/* Returns whether ranks differ enough for this to be the verdict. */
 static bool is_unbalanced(const struct facts *f, double of_ns, double share, struct spread *s)
 {
 	return facts_spread(f, s) && s->rank != NO_U64 && s->most_ns - s->mean_ns >= share * of_ns;
@@ -211,14 +211,14 @@ static enum status judge_blind(const struct facts *f, struct table *t, struct er
 		   NULL, NULL, err);
 }
 
-/* Whoever comes last in the collectives, or computes longest in the same kernels. */
+/* Names the rank that is last in the collectives, or that computes longest in the same kernels. */
 static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_TEXT])
 {
 	struct waiting w = waiting_of(f->tables);
 	struct spread s;
 
 	if (is_unbalanced(f, ns, 0.99, &s) && tell_spread(f, &s, out)) {
-		out[strlen(out) - 1] = '\0'; /* the full stop is the caller's */
+		out[strlen(out) - 1] = '\0'; /* the caller adds the full stop */
 		return;
 	}
 	double per_rank = f->ranks ? (double)f->settled_steps / (double)f->ranks : 1;
@@ -235,7 +235,7 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 		span_text(all, w.wait_ns / per_rank), where,
 		span_beside(made, w.made_wait_ns / per_rank, w.wait_ns / per_rank),
 		f->has_steps ? "A step" : "The window", span_beside(saved, ns, whole_ns));
-	/* what the finding says of the one rank is less, if others are late as well */
+	/* the finding about that one rank saves less if other ranks are late too */
 	if (alone_ns > 0 && alone_ns < NEAR_SHARE * ns)
 		snprintf(out + len, (size_t)(FINDING_TEXT - len),
 			 " if no rank were late, and %s if only that rank were as early as the "
@@ -243,7 +243,7 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 			 span_beside(alone, alone_ns, whole_ns));
 }
 
-/* Its first letter behind a colon: "GPU 1" stays as it is, "The GPU" does not. */
+/* Returns the first letter for use after a colon: "GPU 1" keeps it, "The GPU" does not. */
 static int sentence_head(const char *sentence)
 {
 	return isupper((unsigned char)sentence[1]) ? sentence[0] : sentence[0] | 0x20;
@@ -258,8 +258,8 @@ static void tell_family(const struct facts *f, const struct savings *s, enum fam
 		tell(f, family, s->most_ns[family], out);
 }
 
-/* What has no cause may be anything; if it is more than the best change saves, nobody knows.  What
- * the findings then begin with is said as the most that the file does show. */
+/* Writes NO VERDICT, because more time has no known cause than the best change saves. A second
+ * sentence names the family that has most of the rest. */
 static enum status put_unexplained(const struct facts *f, const struct savings *s, struct table *t,
 				   struct error *err)
 {
@@ -299,7 +299,7 @@ static enum status put_unexplained(const struct facts *f, const struct savings *
 		   s->most_ns[s->first] >= MORE_SHARE * shared_ns(f) ? more : NULL, NULL, err);
 }
 
-/* Where nearly all is the start or the end of a program, what is left is no job of the GPU. */
+/* Writes NO VERDICT if the window is nearly all start and end of a program. */
 static enum status put_start(const struct facts *f, const struct savings *s, struct table *t,
 			     struct error *err)
 {
@@ -321,8 +321,8 @@ static enum status put_start(const struct facts *f, const struct savings *s, str
 		   err);
 }
 
-/* What inputs that are no timeline have instead: a memory snapshot, dumps of the Flight Recorder.
- * False: it is neither. */
+/* Describes inputs that are not timelines: a memory snapshot, or dumps of the Flight Recorder.
+ * False: neither. */
 static bool tell_other_input(const struct facts *f, char sentence[FINDING_TEXT])
 {
 	struct table *memory = tables_find(f->tables, "memory"),
@@ -360,7 +360,7 @@ static bool tell_other_input(const struct facts *f, char sentence[FINDING_TEXT])
 	return true;
 }
 
-/* Of a job without a GPU whose phases are as long as they are for no reason that a rule knows. */
+/* Describes the longest phase of a job without a GPU if no rule explains it. */
 static void tell_longest_phase(const struct facts *f, char sentence[FINDING_TEXT])
 {
 	struct table *t = tables_find(f->tables, "phases");
@@ -382,8 +382,8 @@ static void tell_longest_phase(const struct facts *f, char sentence[FINDING_TEXT
 		 most[RANK_KEYS].text, span_beside(a, ns, f->step_ns), span_text(b, f->step_ns));
 }
 
-/* Launches without any GPU event are no job of the CPU alone.  The table of trust counts before the
- * options take events out: what they hide was recorded. */
+/* Writes the verdict for a run without GPU work. Launches without GPU events show that the GPU was
+ * not recorded. The table `trust` counts before filters apply, so what they hide still counts. */
 static enum status put_no_gpu(const struct facts *f, struct table *t, struct error *err)
 {
 	uint64_t launches = tables_sum(f->tables, "trust", "launches");
@@ -403,7 +403,7 @@ static enum status put_no_gpu(const struct facts *f, struct table *t, struct err
 		return put(t, "NO VERDICT", 0, NAN, sentence, NULL, NULL, err);
 	else
 		tell_longest_phase(f, sentence);
-	/* of such a job, what bounds it most often */
+	/* host collectives are what bounds such a job most often */
 	double all = 0, exposed = facts_host_comm(f, &all);
 	char more[FINDING_TEXT];
 	facts_tell_host_comm(f, more);
@@ -428,7 +428,7 @@ enum status verdict_put(struct facts *f, struct error *err)
 	if (s.most_ns[s.first] < LEAST_SHARE * shared_ns(f))
 		return put_start(f, &s, t, err);
 	f->bound = s.first;
-	/* a third of compute is what counts; all of it is what is seen */
+	/* compute is compared by a third, but shown as a whole */
 	double seen = s.first == FAMILY_COMPUTE ? f->compute_ns : s.most_ns[s.first];
 	bool is_near = s.second && s.second_ns >= NEAR_SHARE * s.ns[s.first];
 	bool has_more = !is_near && s.most_ns[s.second] >= MORE_SHARE * shared_ns(f);
@@ -461,8 +461,8 @@ enum family verdict_of_cpu(const struct found *all, size_t count, enum family bu
 }
 
 /*
- * "The step thread waits ...; the largest part in train.py:7."  The place stands without its times,
- * which have the page's unit.
+ * Writes "The step thread waits ...; the largest part in train.py:7." without the place's times,
+ * which are in the page's unit.
  */
 static void tell_cpu(const struct facts *f, const struct found *all, size_t count,
 		     enum family family, char out[2 * FINDING_TEXT])
@@ -481,8 +481,7 @@ static void tell_cpu(const struct facts *f, const struct found *all, size_t coun
 	if (name)
 		snprintf(place, sizeof(place), "%.*s",
 			 (int)(rest ? rest - name - 4 : (ptrdiff_t)strlen(name + 4)), name + 4);
-	if (strstr(said,
-		   place)) /* "convolutions take ...: aten::conv2d 76.7 ms", or there is none */
+	if (strstr(said, place)) /* already in the sentence, or empty */
 		place[0] = '\0';
 	snprintf(out, 2 * FINDING_TEXT, "%.*s%s%s.", (int)strlen(said) - 1, said,
 		 *place ? "; the largest part in " : "", place);
@@ -498,8 +497,8 @@ enum status verdict_tell_cpu(const struct facts *f, const struct found *all, siz
 		    second = verdict_of_cpu(all, count, first, &second_ns);
 	char sentence[5 * FINDING_TEXT], more[2 * FINDING_TEXT];
 
-	/* of a job with a GPU that is not recorded or that the filters hide, what the host does is
-	 * half of it; nor is anything known of a program without steps, operators and calls */
+	/* The host is only half of a job whose GPU was not recorded or is filtered out. Without
+	 * steps, operators and calls nothing is known. */
 	if (strcmp(row[VERDICT_BOUND].text, "NO GPU") != 0 || first == FAMILY_NONE ||
 	    (!f->has_steps && !strcmp(all[0].rule->name, "cpu_loop")) ||
 	    tables_sum(f->tables, "trust", "gpu_events") ||
