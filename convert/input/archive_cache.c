@@ -17,9 +17,8 @@
 
 enum {
 	MEMBERS_BYTES = 16 << 20,
-	BOMB_RATIO = 200,    /* an input that unpacks to more than this many times its size is not a
-				trace */
-	KEPT_FREE = 1 << 30, /* bytes that stay free on the disk */
+	BOMB_RATIO = 200,      /* no trace unpacks to more times its size */
+	KEPT_FREE = 1 << 30,   /* bytes that stay free on the disk */
 	LOOK_BYTES = 64 << 20, /* bytes copied between two checks of the free space */
 };
 

@@ -10,9 +10,8 @@
 
 enum {
 	PACKED_BYTES = 256 * 1024, /* compressed bytes per read */
-	FIRST_BYTES = 4096, /* the first read, which is small because all inputs are examined before
-			       one is read */
-	READ_BYTES = 1 << 30, /* most bytes per read(2) */
+	FIRST_BYTES = 4096,        /* the first read; all inputs are opened before one is read */
+	READ_BYTES = 1 << 30,      /* most bytes per read(2) */
 };
 
 enum packing { PLAIN, GZIP, ARCHIVE };

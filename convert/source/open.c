@@ -19,8 +19,8 @@ enum {
 	SQLITE_ID_AT = 68,
 };
 
-/* Returns the reader with the highest remaining bid and clears that bid, or NULL if none remains.
- * */
+/* Returns the reader with the highest remaining bid and clears that bid.  Returns NULL if no bid
+ * remains. */
 static const struct source_type *best_bidder(int bids[SOURCE_TYPES])
 {
 	size_t best = 0, i;
@@ -282,8 +282,8 @@ static bool is_twin(const struct input_paths *paths, size_t json)
 
 enum found { FOUND_INPUT, FOUND_NO_TRACE, FOUND_OWN, FOUND_TWIN };
 
-/* Removes the files that `found` marks as `what`, unless no file would remain.  Returns their
- * number. */
+/* Removes the files that `found` marks as `what` and returns their number.  Keeps them if no other
+ * file would remain, unless they are FOUND_NO_TRACE. */
 static size_t leave_out(struct input_paths *paths, enum found *found, enum found what)
 {
 	size_t count = 0, kept = 0;
@@ -305,8 +305,7 @@ static size_t leave_out(struct input_paths *paths, enum found *found, enum found
 	return count;
 }
 
-/* Replaces `err` by the kind of the first file of a known kind that was found instead of a trace.
- * */
+/* Replaces `err` by the kind of the first found file that is no trace but of a known kind. */
 static void name_other(const struct input_paths *paths, const char *scratch, struct error *err)
 {
 	const char *known = NULL;

@@ -29,10 +29,9 @@ struct filter; /* which events the user selected (convert/stage/filter/filter.h)
 struct spool_reader;
 
 struct budget {
-	size_t opening;   /* bytes a source may use inside open() */
-	size_t resident;  /* bytes a source may hold after open(); 64 KiB by default */
-	unsigned threads; /* helper threads for decoding and inflating; the events do not depend on
-			     their number */
+	size_t opening;      /* bytes a source may use inside open() */
+	size_t resident;     /* bytes a source may hold after open(); 64 KiB by default */
+	unsigned threads;    /* helper threads for decoding; events do not depend on them */
 	const char *scratch; /* folder for unlinked temporary files; borrowed */
 };
 
@@ -73,7 +72,7 @@ struct source_type {
 enum status source_open(struct source **out, struct input *in, struct trace *trace,
 			const struct budget *budget, const struct filter *wanted,
 			struct error *err);
-/* Opens `in` with the reader `type` and calls no bid(). */
+/* Opens `in` with the reader `type`, without calling any bid(). */
 enum status source_open_as(struct source **out, const struct source_type *type, struct input *in,
 			   struct trace *trace, const struct budget *budget,
 			   const struct filter *wanted, struct error *err);
@@ -100,13 +99,10 @@ struct input_paths;
 struct passed_over { /* number of files that were left out, by kind */
 	size_t no_trace, own, twin;
 };
-/* Marks of Tacho's own outputs: a key in JSON and in an XSpace, and the application id of SQLite.
- * */
-#define OWN_KEY     "converted_by"
-#define OWN_DERIVED "made by Tacho from the events" /* marks derived rows of Perfetto */
-#define PATH_KEY                                                                                   \
-	"call path" /* argument that is derived again from the events, so it is not read           \
-		     */
+/* Marks of Tacho's own outputs: a key in JSON and XSpace, and the application id of SQLite. */
+#define OWN_KEY           "converted_by"
+#define OWN_DERIVED       "made by Tacho from the events" /* marks derived rows of Perfetto */
+#define PATH_KEY          "call path" /* derived from the events, so it is not read */
 #define SQLITE_OWN_ID     "Tach"
 #define SQLITE_OWN_NUMBER "0x54616368" /* SQLITE_OWN_ID as a number */
 /* Singular and plural of each kind, for say_passed_over(). */

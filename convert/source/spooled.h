@@ -20,8 +20,7 @@ struct spool_source {
 	struct spool *spool;
 	bool is_biased;   /* times in the spool have SPOOL_BIAS added */
 	int64_t base_ns;  /* nanoseconds to add to the file's times; known at the end of the file */
-	uint32_t process; /* process that counts events before the epoch as lost; 0: the input
-			     counts them */
+	uint32_t process; /* counts events before the epoch as lost; 0: the input does */
 	struct error fault; /* the error that ended the input */
 	struct input *in;   /* for reporting progress; borrowed */
 	uint64_t given;     /* number of events returned so far */
@@ -29,8 +28,7 @@ struct spool_source {
 };
 
 struct spool_reader {
-	size_t own_bytes; /* bytes for the reader's windows and tables, taken from the opening
-			     budget */
+	size_t own_bytes; /* bytes of the opening budget for its windows and tables */
 	unsigned spools;  /* number of spools that share the remaining budget */
 	/*
 	 * Reads all of `in` into s->spool; `left` is the budget of one spool and `err` is not NULL.

@@ -33,8 +33,7 @@ struct communicator {
 	char id[NAME_BYTES];
 	uint32_t track; /* 0: not created yet */
 	int64_t end_ns; /* end of its latest collective */
-	/* Greatest sequence number seen + 1, for collectives, sends and receives; 0: none was seen.
-	 * */
+	/* Greatest sequence number + 1 for collectives, sends and receives; 0: none was seen. */
 	uint64_t next[3];
 };
 struct inspector {

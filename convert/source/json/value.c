@@ -298,8 +298,7 @@ double json_f64(const char *text, size_t len)
 	}
 	/* Both are exact as doubles, so their quotient or product is rounded once. */
 	if (d.digits >> 53 || !d.exact || d.exponent < -22 || d.exponent > 22) {
-		char copy[128]; /* strtod() rounds correctly; a very long text is rebuilt from `d`
-				 */
+		char copy[128]; /* for strtod(); a very long text is rebuilt from `d` */
 
 		if (len < sizeof(copy))
 			snprintf(copy, sizeof(copy), "%.*s", (int)len, text);

@@ -12,7 +12,7 @@ enum {
 	KEY_PROBES = 4,
 	KEY_BYTES = 48,        /* longer keys are not cached */
 	SEEN_BITS = 1024,      /* size of the bit set of a key's values */
-	SEEN_MOST = 1000,      /* set bits that about 3,800 different values cause */
+	SEEN_MOST = 1000,      /* bits set in it by about 3,800 different values */
 	TEXT_BYTES = 64 << 20, /* most bytes of a decoded value; repairs lengthen it */
 };
 

@@ -20,10 +20,9 @@ struct kineto_event { /* an element of traceEvents; a missing member has the typ
 #undef X
 	struct buf args, others; /* struct kineto_member; slices of the scanner */
 	bool has_ph;             /* it is an object whose "ph" is one letter */
-	bool is_empty; /* {}: TSL ends its lists with it, so that every real element ends in a comma
-			*/
-	bool is_first; /* first of the array, so that no comma precedes it */
-	const char *text; /* the element's text, from the end of the previous one */
+	bool is_empty;           /* {}: TSL ends its lists with it, after the last comma */
+	bool is_first;           /* first of the array, so that no comma precedes it */
+	const char *text;        /* the element's text, from the end of the previous one */
 	size_t text_len;
 };
 

@@ -343,7 +343,7 @@ static enum status take_track(struct kineto_import *k, struct draft *d, struct e
 	return ST_OK;
 }
 
-/* Converts k->document.event.  Returns only errors of memory, limits and disks; damage is counted.
+/* Converts k->document.event.  Returns only errors of memory, limits and disks, and counts damage.
  * */
 static enum status take_event(struct kineto_import *k, struct error *err)
 {

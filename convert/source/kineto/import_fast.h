@@ -26,13 +26,12 @@ enum kineto_use {
 	KINETO_BEGIN,
 	KINETO_DURATION,
 	KINETO_UNUSED,
-	KINETO_ARROW, /* the id of a derived arrow; ids from CUSPY_DEPENDENCIES on are not derived
-		       */
+	KINETO_ARROW, /* the id of a derived arrow, below CUSPY_DEPENDENCIES */
 };
 
 struct kineto_fast {
 	struct json_templates templates;
-	struct json_placeholder numbers[JSON_PLACEHOLDERS_MOST + 1]; /* of the current element */
+	struct json_placeholder numbers[JSON_PLACEHOLDERS_MOST + 1]; /* the element's numbers */
 	unsigned number_count; /* 0 when a new element is scanned */
 	bool is_off;           /* templates are disabled */
 };

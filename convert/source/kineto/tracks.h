@@ -38,8 +38,7 @@ struct kineto_tracks {
 
 void kineto_tracks_release(struct kineto_tracks *k);
 
-/* Sets the pid of the process.  Threads with this pid that were found earlier become its threads.
- * */
+/* Sets the process's pid.  Threads with this pid that were found earlier become its threads. */
 enum status kineto_tracks_set_pid(struct kineto_tracks *k, const struct kineto_id *pid,
 				  struct error *err);
 

@@ -70,7 +70,7 @@ enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 struct log_cursor_head {
 	const struct log_rows *rows; /* NULL: no rows */
 	const uint16_t *order;       /* row numbers in order; NULL: the rows are in order already */
-	uint32_t mask;               /* row N of `order` is at index N & mask */
+	uint32_t mask;               /* row number N is at index N & mask of `rows` */
 	uint32_t at, count;          /* the next row, and one past the last */
 	unsigned arg_count;          /* argument values per event */
 	uint64_t number;
@@ -121,7 +121,7 @@ struct log_window *log_window_new(const struct log_rows *chunk, uint32_t need);
 void log_window_put(struct log_window *w, const struct log_rows *chunk);
 
 const struct log_rows *log_window_rows(const struct log_window *w);
-uint32_t log_window_mask(const struct log_window *w); /* row N is at index N & mask */
+uint32_t log_window_mask(const struct log_window *w); /* row number N is at index N & mask */
 uint32_t log_window_end(const struct log_window *w);  /* number of rows put so far */
 
 /*

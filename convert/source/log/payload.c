@@ -158,8 +158,7 @@ struct schema {
 	struct nvtx_type type;
 	struct bytes entries; /* entries of a schema or enum */
 };
-struct entry { /* entry of a schema; for an enum, `type` is the value and `flags` whether it is a
-		  flag */
+struct entry { /* in an enum, `type` is the value, `flags` whether it is a flag */
 	uint64_t type, flags, length, offset, name_len;
 	const char *name;
 };

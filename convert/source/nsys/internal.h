@@ -52,7 +52,7 @@ enum status nsys_meta_host(struct nsys_import *n, struct error *err);
 enum status nsys_meta_names(struct nsys_import *n, struct error *err);
 /* Counts the rows of a table that is not read as lost, and adds the table to n->unread. */
 void nsys_meta_leave(struct nsys_import *n, const char *table);
-/* Does this for all tables that this reader does not know; n->unread becomes an attribute of each
+/* Calls nsys_meta_leave() for all tables that are not read; n->unread becomes an attribute of each
  * process. */
 enum status nsys_meta_unread(struct nsys_import *n, struct error *err);
 
@@ -88,8 +88,7 @@ enum nsys_role {
 	NSYS_OPERATION,   /* of memory: 0 allocated, 1 freed */
 	NSYS_MEMORY_KIND, /* an attribute, converted to CUPTI's numbers */
 	NSYS_TEXT_ID,     /* an attribute: the id of a text */
-	NSYS_NAME, /* a text or its id; of several non-NULL columns the one with the lowest `rank`
-		      wins */
+	NSYS_NAME,        /* a text or its id; the column with the lowest `rank` wins */
 };
 
 struct nsys_column { /* meaning of a column for events of one kind */

@@ -171,8 +171,7 @@ enum status nsys_meta_names(struct nsys_import *n, struct error *err)
 
 /* ---- tables that are not read ---- */
 
-/* Returns whether a table becomes events or describes others, so that none of its rows is left out.
- * */
+/* Returns whether a table becomes events or describes others, so that no row of it is lost. */
 static bool is_read(const char *name)
 {
 	static const char *const begins[] = { "ENUM_",         "META_DATA_",     "TARGET_INFO_",

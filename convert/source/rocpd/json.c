@@ -24,12 +24,10 @@ struct sample { /* a counter of the current dispatch */
 struct reader {
 	struct rocpd_import base;
 	struct json_scan scan;
-	char path[PATH_BYTES]; /* path of the current value in its process, such as
-				  "agents[].id.handle" */
+	char path[PATH_BYTES]; /* of the current value, such as "agents[].id.handle" */
 	struct rocpd_row row;  /* fields of the current record */
-	struct buf texts; /* texts of the current record, each ended by NUL; a cell's number is the
-			     offset */
-	struct buf names; /* for each name: registers of a kernel as 32 bits, text, NUL */
+	struct buf texts;      /* texts of the current record; a cell's number is the offset */
+	struct buf names;      /* for each name: registers of a kernel as 32 bits, text, NUL */
 	struct map kernels, markers, counters, operations; /* id to offset in `names`, plus 1 */
 	struct buf samples;
 	struct process who;
@@ -53,8 +51,7 @@ static int64_t number_of(const struct reader *r, int column)
 	return r->row.cells[column].number;
 }
 
-/* Stores a text in a cell.  Several texts of one field, such as the words of a command, are joined.
- * */
+/* Stores a text in a cell.  Several texts of one field, such as a command's words, are joined. */
 static void read_text(struct reader *r, const struct json *value, struct rocpd_cell *cell)
 {
 	size_t before = r->texts.len;

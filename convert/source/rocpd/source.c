@@ -163,8 +163,7 @@ static enum status read_agent(struct rocpd_database *d, sqlite3_stmt *s, struct 
 	TRY(rocpd_keep(&d->base.gpus, sqlite3_column_int64(s, 0), (uint64_t)device.id + 1, err));
 	if (!device.process)
 		return ST_OK;
-	/* Prefer the product's name ("AMD Instinct MI300X") to that of its architecture ("gfx942").
-	 * */
+	/* Prefer the product's name ("AMD Instinct MI300X") to the architecture's ("gfx942"). */
 	TRY(rocpd_text(d, s, 4, &device.name, err));
 	if (!device.name)
 		TRY(rocpd_text(d, s, 5, &device.name, err));

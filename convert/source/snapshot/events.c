@@ -85,8 +85,7 @@ enum status snapshot_put_event(struct snapshot *s, struct event *e, int64_t at_u
 	return import_put(&s->to, e, err);
 }
 
-/* Puts an event of the allocator.  Its totals are 0 here; snapshot_next() sets them in time order.
- * */
+/* Puts an event of the allocator.  Its totals are 0 until snapshot_next() sets them. */
 enum status snapshot_put_pool(struct snapshot *s, enum kind kind, const struct place *at,
 			      const struct entry *from, struct error *err)
 {

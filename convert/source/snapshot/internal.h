@@ -108,8 +108,7 @@ enum status snapshot_put_place(struct snapshot *s, const struct place *at, const
 /* Puts an event, with the attributes added so far. */
 enum status snapshot_put_event(struct snapshot *s, struct event *e, int64_t at_us,
 			       struct error *err);
-/* Puts an allocation or free.  If `from` is NULL, the memory was allocated before the ring began.
- * */
+/* Puts an allocation or free.  `from` is NULL if the memory was allocated before the ring began. */
 enum status snapshot_put_pool(struct snapshot *s, enum kind kind, const struct place *at,
 			      const struct entry *from, struct error *err);
 /* Puts a mark for any other entry of the ring.  `from` may be NULL, except for "oom". */

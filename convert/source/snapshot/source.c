@@ -402,8 +402,7 @@ static enum status read_all(struct snapshot *s, struct input *in, struct error *
 
 /* ---- totals ----------------------------------------------------------------------------- */
 
-/* Running sums in time order, from which events get how much is allocated and reserved after them.
- * */
+/* Running sums in time order: how much is allocated and reserved after each event. */
 struct levels {
 	uint64_t allocated[SNAPSHOT_DEVICES], reserved[SNAPSHOT_DEVICES];
 	uint32_t names[4]; /* names of marks: two that increase `reserved`, two that decrease it */

@@ -133,8 +133,7 @@ struct xplane_place {    /* the line to which events belong */
 	uint32_t plane;  /* its number in the file, from 1 */
 	uint32_t device; /* NO_ID: no GPU */
 	bool is_gpu, is_host, is_counters, is_derived;
-	bool is_tpu;   /* an XLA device other than a GPU: the line determines the kind of its events
-			*/
+	bool is_tpu;   /* an XLA device, not a GPU; its lines determine kinds */
 	bool is_waits; /* Tacho's own plane for events on streams that are not work */
 	int64_t timestamp_ns;
 	struct track track;
