@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/shared.h"
 
-enum { NAMES_MOST = 4096 /* of an input: names with a number in them have no end */ };
+enum { NAMES_MOST = 4096 /* names of one input; names that contain numbers are unlimited */ };
 
 static RANK_TABLE_TYPE(actions, &table_ranks, ACTION_COLUMNS, .nest = NEST_NEVER);
 
@@ -10,7 +10,7 @@ struct actions {
 	size_t row_count;
 };
 
-/* The row of a name, NULL when there are too many. */
+/* Returns the row of a name; *row is NULL if there are too many names. */
 static enum status row_of(struct accumulator *f, const struct event *e, union value **row,
 			  struct error *err)
 {
@@ -27,7 +27,7 @@ static enum status row_of(struct accumulator *f, const struct event *e, union va
 	return ST_OK;
 }
 
-/* What programs push; ranges of a domain of NVTX are those of libraries. */
+/* Returns whether the program pushed the range. NVTX ranges of a domain belong to libraries. */
 static bool is_action(struct accumulator *f, const struct event *e)
 {
 	if (e->flags & EVENT_BEGAN_EARLIER || !acc_wants(f, acc_process(f, e->track)))

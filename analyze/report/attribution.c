@@ -11,7 +11,7 @@ RANK_TABLE_TYPE(owned, &table_ranks, ATTRIBUTION_COLUMNS, .nest = NEST_NEVER);
 static RANK_TABLE(recording, &table_ranks, RECORDING_COLUMNS, .nest = NEST_NEVER);
 
 enum { CACHE = 1 << 12 };
-struct owner { /* found before; row NULL: free */
+struct owner { /* cached row of an owner; row NULL: unused */
 	uint32_t gpu, name;
 	uint8_t phase, class, origin;
 	union value *row;
@@ -20,7 +20,7 @@ struct attribution {
 	struct owner cache[CACHE];
 };
 
-enum { CLASS_LEAD = CLASS_COUNT, CLASS_TAIL }; /* behind those of enum gpu_class */
+enum { CLASS_LEAD = CLASS_COUNT, CLASS_TAIL }; /* follow the values of enum gpu_class */
 static const char *const classes[] = {
 	[CLASS_COMPUTE] = "compute", [CLASS_COMM] = "exposed_comm", [CLASS_COPY] = "exposed_copy",
 	[CLASS_IDLE] = "idle",       [CLASS_LEAD] = "lead",         [CLASS_TAIL] = "tail",
@@ -103,7 +103,8 @@ static enum status put_recording(struct accumulator *f, uint32_t process, const 
 	return value[0] ? acc_row(f, "recording", process, keys, &row, err) : ST_OK;
 }
 
-/* What was run and what was recorded of it: times of unlike recordings are not compared alone. */
+/* Notes what was run and what the recorder recorded of it, because --diff warns about runs that
+ * were recorded differently. */
 static enum status attribution_end(struct accumulator *f, struct error *err)
 {
 	static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every run says: which inputs and ranks, what was lost, whether it is to be trusted. */
+/* The tables of every run: its inputs and ranks, what was lost, and whether the run can be
+ * trusted. */
 #include "analyze/engine/runs.h"
 
 #include <ctype.h>
@@ -86,7 +87,7 @@ static enum status end_losses(struct accumulator *f, uint32_t process, bool is_f
 #define X(name, number, text) { #name, LOSS_##name },
 		LOSS_LIST(X)
 #undef X
-			{ "UNKNOWN", 0 }, /* reasons of a newer writer, as the log sums them */
+			{ "UNKNOWN", 0 }, /* sum over reasons that this version does not define */
 	};
 	union value keys[RANK_KEYS + 1], *row;
 	char reason[32];
@@ -95,7 +96,7 @@ static enum status end_losses(struct accumulator *f, uint32_t process, bool is_f
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t count = trace_lost(f->trace, process, rows[i].why);
 
-		/* what the input lost as a whole stands with its first process */
+		/* losses of the input as a whole are added to its first process */
 		if (is_first)
 			count = trace_lost(f->trace, 0, rows[i].why);
 		for (k = 1; is_first && k <= trace_count(f->trace, TRACE_PROCESSES); k++)
@@ -159,8 +160,8 @@ static enum status end_windows(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-/* Of steps that are cut and do not count the part that the windows have, as far as it is known from
- * the mean wall time of those that count. */
+/* Returns the share of cut, uncounted steps that lies in the windows, as steps, estimated from the
+ * mean wall time of the counted ones. */
 static uint64_t cut_steps(const struct step_list *steps, uint64_t counted, uint64_t wall_ns)
 {
 	double mean_ns = counted ? (double)wall_ns / (double)counted : 0, sum = 0;

@@ -42,7 +42,7 @@ static bool same_cell(const struct gap_cell *a, const struct gap_cell *b)
 	return a->gpu == b->gpu && a->step == b->step && a->phase == b->phase && a->row == b->row;
 }
 
-/* Whether cells of a step are kept apart: in long runs those of the steps about the first. */
+/* Returns whether a step gets its own cells: in long runs only steps close to the first one. */
 static bool is_near(struct cells *c, uint32_t step)
 {
 	step &= ~STEP_GAP;
@@ -65,7 +65,7 @@ static enum status per_step_put(struct accumulator *f, struct cells *c, const st
 		return ST_OK;
 	}
 	if (key.step & STEP_GAP) {
-		/* Numbers may come again: the row of the mark behind which the launch began. */
+		/* Numbers of steps may repeat, so use the row of the mark before the launch. */
 		const struct step_list *steps = &f->steps[sweep_gpu(f->sweep, seg->gpu).process];
 		size_t at = steps_begun(steps, seg->launch_begin_ns);
 
@@ -117,8 +117,8 @@ static void row_add(union value *row, const uint64_t ns[CLASS_COUNT])
 enum status cells_end(struct accumulator *f, struct cells *c, struct error *err)
 {
 	if (f->per_step) {
-		/* Work that was launched after a mark and before the next: the gap joins its step,
-		 * or none. */
+		/* Decide for work launched between two marks whether it belongs to the step before
+		 * or to none. */
 		union value *row;
 		for (size_t i = 0; i < c->gap_count; i++) {
 			struct gap_cell *gap = &c->gaps[i];
@@ -128,12 +128,13 @@ enum status cells_end(struct accumulator *f, struct cells *c, struct error *err)
 			gap->step &= ~STEP_GAP;
 			size_t at = gap->row ? gap->row - 1 : steps_find(steps, gap->step - 1);
 			if (at == steps->count || !steps->rows[at].joins)
-				gap->step = steps->is_inferred; /* number 0, or none */
+				/* step 0 if steps are inferred, or none */
+				gap->step = steps->is_inferred;
 			TRY(row_find(f, gap, &row, err));
 			row_add(row, gap->ns);
 		}
 	}
-	/* What has no step; where no step is marked, the window is step 0. */
+	/* Add the work without a step. If no step is marked, the window is step 0. */
 	size_t gpus = f->per_step ? c->gpu_count : sweep_gpu_count(f->sweep);
 	struct gap_cell key = { 0 };
 	union value *row;

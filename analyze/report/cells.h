@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cells.h - GPU time by the step and phase of the launch (DEFINITIONS.md 5), for the report
- * `phases`.  Sums over all steps always, rows per step only with --per-step.
+ * `phases`. Sums over all steps are always made, rows per step only with --per-step.
  */
 #pragma once
 
@@ -10,19 +10,21 @@
 struct gpu_cells {
 	uint64_t ns[CELL_PHASES][CLASS_COUNT];
 };
-struct gap_cell { /* launched between two marks: whether that is a step's is decided at the end */
+/* GPU time launched between two marks; whether it belongs to the step before is known only at
+ * the end */
+struct gap_cell {
 	uint32_t gpu, step, phase;
-	size_t row; /* of the mark before, + 1; 0: the last with that number */
+	size_t row; /* row of the mark before, + 1; 0: the last mark with that number */
 	uint64_t ns[CLASS_COUNT];
 };
-struct cells {                     /* --per-step only: the sweep has the sums */
-	struct gpu_cells *outside; /* by the sweep's index: of what was launched in no step */
+struct cells {                     /* only with --per-step; otherwise the sweep has the sums */
+	struct gpu_cells *outside; /* by the sweep's index: time launched outside of steps */
 	size_t gpu_count;
 	struct gap_cell *gaps;
 	size_t gap_count, gap_cap;
-	union value *row; /* of `row_key`, found last */
+	union value *row; /* cached row for `row_key` */
 	struct gap_cell row_key;
-	uint32_t first_step; /* number + 1 of the first step that came; 0: none came */
+	uint32_t first_step; /* number + 1 of the first step; 0: none yet */
 };
 extern const struct table_type table_cells;
 
@@ -30,8 +32,8 @@ enum status cells_put(struct accumulator *f, struct cells *c, const struct segme
 		      size_t count, struct error *err);
 enum status cells_end(struct accumulator *f, struct cells *c, struct error *err);
 
-/* Of id `phase`, those without a launch included. */
+/* Returns the name of a phase id, also for work without a launch. */
 const char *cells_phase_name(const struct accumulator *f, unsigned phase);
-/* Over the GPUs of a process. */
+/* Returns the sums over the GPUs of a process. */
 void cells_sum(const struct accumulator *f, uint32_t process, unsigned phase,
 	       uint64_t ns[CLASS_COUNT]);

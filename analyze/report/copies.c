@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies by direction, and fills. */
+/* The report `copies`: copies by direction, and fills. */
 #include "analyze/report/shared.h"
 
 #include "schemas/model/records.h"
@@ -25,7 +25,7 @@ struct direction {
 	char direction[WORD_MAX], from[WORD_MAX], to[WORD_MAX];
 };
 
-/* "Memcpy HtoD (Pageable -> Device)"; other names are their own direction. */
+/* Parses "Memcpy HtoD (Pageable -> Device)". Other names become the direction as they are. */
 static void direction_parse(const char *name, struct direction *d)
 {
 #define WORD "%63[A-Za-z0-9_]" /* WORD_MAX - 1 letters and digits */
@@ -60,7 +60,7 @@ void copy_text(const struct accumulator *f, const struct event *e, char out[COPY
 		 d.to[0] ? " " : "", d.to);
 }
 
-struct copies { /* the row found last: copies of one kind follow each other */
+struct copies { /* cache of the last row, because similar copies follow each other */
 	union value *row;
 	uint32_t process, name;
 	uint8_t kind, subkind;

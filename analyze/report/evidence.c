@@ -25,7 +25,8 @@ const char *evidence_meaning(enum evidence selection)
 	return selections[selection].meaning;
 }
 
-/* After the fixed selections: causes (host: one for each phase), phases of the host, of work. */
+/* Indices after the fixed selections: causes (host: one for each phase), phases of the step thread,
+ * phases of GPU work. */
 enum {
 	AT_CAUSES = EVIDENCE_COUNT,
 	AT_HOST_CAUSES = AT_CAUSES + CAUSE_COUNT,
@@ -36,13 +37,13 @@ enum {
 
 struct item {
 	uint64_t size, begin_ns;
-	uint32_t process, track, gpu; /* track 0: the GPU as a whole */
+	uint32_t process, track, gpu; /* track 0: the whole GPU */
 	uint32_t name, range, python, path;
-	uint32_t step; /* as event.step */
+	uint32_t step; /* in the form of event.step */
 	uint8_t phase;
 	uint8_t cause; /* CAUSE_COUNT: none */
 };
-struct top { /* the greatest first; of equal ones the one that came first */
+struct top { /* the largest first; of equal ones the earlier */
 	struct item items[EVIDENCE_KEPT];
 	size_t count;
 };
@@ -214,7 +215,7 @@ static enum status end_item(struct accumulator *f, const char *selection, const 
 	char track[NAME_BYTES], cause[NAME_BYTES] = "";
 	union value keys[EVIDENCE_SIZE], *row;
 
-	/* "GPU 0 stream 7", "pt_main_thread 100", "GPU 0". */
+	/* Write "GPU 0 stream 7", "pt_main_thread 100" or "GPU 0". */
 	const struct track *k = item->track ? trace_get_track(f->trace, item->track) : NULL;
 	unsigned long long id = k ? (unsigned long long)k->id : 0;
 	if (!k)

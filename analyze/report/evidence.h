@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evidence.h - the events behind a figure, for --explain: of each selection the ten that
- * contribute most, of each input.  Not printed by itself.
+ * evidence.h - the events that explain a figure, for --explain: the ten largest of each selection
+ * and input. It is not printed as a report.
  *
  * Selections are words: those of EVIDENCE_LIST, "cause:NAME" and "phase:NAME" (what the step thread
  * did), "work:PHASE" (GPU work launched in a phase).

@@ -16,7 +16,7 @@ void gauge_release(struct gauge *g)
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-/* Steps before the first sample stay empty: min over max. */
+/* Extends the steps. Steps before the first sample stay empty: least > most. */
 static enum status steps_carry(struct gauge *g, size_t count, struct error *err)
 {
 	struct gauge_step carried = { g->level, g->level };
@@ -44,7 +44,7 @@ static void curve_put(struct gauge *g, uint64_t bytes, uint64_t at_ns)
 	if (!g->curve_ns)
 		return;
 	while (off_ns / g->curve_ns >= GAUGE_CURVE) {
-		/* The curve is full: two neighbouring intervals become one. */
+		/* The curve is full: join pairs of intervals. */
 		size_t count = (g->curve_count + 1) / 2;
 		for (size_t i = 0; i < count; i++) {
 			uint64_t a = g->curve[2 * i];
@@ -114,7 +114,7 @@ static void live_give(struct gauge *g, uint64_t address)
 		return;
 	struct gauge_live *live = &g->live[*at];
 	owner_add(g, live->owner, 0 - live->bytes);
-	live->next_free = g->free_live; /* 1 + its number, 0: none */
+	live->next_free = g->free_live; /* index + 1; 0: none */
 	g->free_live = (uint32_t)*at + 1;
 	map_remove(&g->live_of_address, address);
 }
@@ -126,7 +126,7 @@ enum status gauge_take(struct gauge *g, uint64_t address, uint64_t bytes, uint32
 
 	if (!bytes)
 		return ST_OK;
-	live_give(g, address); /* its end was not recorded */
+	live_give(g, address); /* its free was not recorded */
 	if (g->live_of_address.count >= GAUGE_LIVE)
 		return ST_OK;
 	TRY(owner_find(g, path, name, &index, err));

@@ -5,13 +5,14 @@
 
 #include <math.h>
 
-/* How far a step is off the line, which is at_0 at the first. */
+/* Returns the residual of a step from the line, which is at_0 at the first step. */
 static double off(const struct growth_step *steps, size_t i, double at_0, double slope)
 {
 	return (double)steps[i].least - at_0 - slope * (double)i;
 }
 
-/* Lag-1 correlation of the residuals: neighbours say less than they seem to. */
+/* Returns the factor for the error by the lag-1 correlation of the residuals: neighbours are not
+ * independent. */
 static double correction(const struct growth_step *steps, size_t n, double at_0, double slope,
 			 double squares)
 {

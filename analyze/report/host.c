@@ -9,24 +9,24 @@
 static RANK_TABLE_TYPE(host_time, &table_ranks, HOST_COLUMNS, .nest = NEST_NEVER);
 
 enum what { WHAT_NOTHING, WHAT_COMM, WHAT_GC, WHAT_OPERATOR, WHAT_PHASE, WHAT_EXPOSED, WHAT_COUNT };
-enum { SPANS_MOST = 1 << 16 /* of a rank and kind: what comes later is not counted */ };
+enum { SPANS_MOST = 1 << 16 /* of a rank and kind; further spans are not counted */ };
 
 struct span {
 	uint64_t begin_ns, end_ns;
 };
-struct spans { /* in order, none touches the next */
+struct spans { /* sorted, and no two touch */
 	struct span *items;
 	size_t count, cap;
 };
 struct process_time {
 	struct spans spans[WHAT_COUNT];
 	uint64_t comm_count;
-	uint64_t at_ns, until_ns[WHAT_COUNT]; /* of the latest event; what is open then ends */
-	uint32_t tracks[WHAT_COUNT];          /* of the latest event of each */
+	uint64_t at_ns, until_ns[WHAT_COUNT]; /* of the latest event; latest ends */
+	uint32_t tracks[WHAT_COUNT];          /* track of the latest event of each kind */
 };
 struct host {
 	struct process_time *processes; /* by process id */
-	uint8_t *names;                 /* by name: enum what + 1; 0: not asked */
+	uint8_t *names;                 /* cache by name: enum what + 1; 0: none */
 	uint32_t process_count, name_count;
 };
 
@@ -72,7 +72,7 @@ static enum what what_is(struct accumulator *f, const struct event *e)
 	const char *name = trace_text(f->trace, e->name, NULL);
 	enum what is = WHAT_NOTHING;
 
-	if (e->subkind == RANGE_PYTHON) /* gc.collect(), called by the program */
+	if (e->subkind == RANGE_PYTHON) /* gc.collect() called by the program */
 		is = strcmp(name, "<built-in function collect>") ? WHAT_NOTHING : WHAT_GC;
 	else if (e->subkind == RANGE_OP)
 		is = strstr(name, "c10d") || strstr(name, "comms") ? WHAT_NOTHING : WHAT_OPERATOR;
@@ -100,12 +100,12 @@ static enum status spans_add(struct spans *s, uint64_t begin_ns, uint64_t end_ns
 	return ST_OK;
 }
 
-/* What is exposed up to an instant, before which nothing more begins. */
+/* Adds exposed communication up to an instant, before which nothing more begins. */
 static enum status exposed_add(struct process_time *p, uint64_t at_ns, struct error *err)
 {
 	uint64_t operators_ns = p->until_ns[WHAT_OPERATOR], comm_ns = p->until_ns[WHAT_COMM];
 
-	/* without operators the phases of another thread say that it computes */
+	/* without operators, phases of another thread count as compute */
 	if (!operators_ns && p->tracks[WHAT_PHASE] != p->tracks[WHAT_COMM])
 		operators_ns = p->until_ns[WHAT_PHASE];
 	uint64_t begin_ns = p->at_ns > operators_ns ? p->at_ns : operators_ns;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every idle gap has a cause and an owner (DEFINITIONS.md 6): which, and how much of each step. */
+/* The report `idle`: the causes and owners of idle gaps (DEFINITIONS.md 6), and their share of each
+ * step. */
 #include "analyze/engine/report.h"
 
 #include "schemas/base/map.h"
@@ -33,17 +34,17 @@ static RANK_TABLE(idle, &table_ranks, IDLE_COLUMNS, .by = "ns",
 enum { OWNERS_MAX = 1 << 14 };
 
 struct owner {
-	uint32_t gpu, thread, range, python, call; /* the key up to `phase` */
+	uint32_t gpu, thread, range, python, call; /* the key: members up to `phase` */
 	uint8_t cause, phase;
 	uint64_t ns, count, longest_ns;
 };
 struct idle {
-	struct owner *owners; /* from OWNERS_MAX on the rest is summed by cause */
+	struct owner *owners; /* after OWNERS_MAX owners the rest is summed by cause */
 	size_t count, cap;
-	struct hash_index index; /* of owners */
+	struct hash_index index; /* hash table of `owners` */
 };
 
-/* The sums of an owner, found or new; NULL: there are OWNERS_MAX others. */
+/* Finds or adds the sums of an owner; *out is NULL if there are OWNERS_MAX others. */
 static enum status owner_find(struct idle *s, const struct owner *key, struct owner **out,
 			      struct error *err)
 {

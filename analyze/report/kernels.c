@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels by name (DEFINITIONS.md 8); communication kernels too. */
+/* The report `kernels`: kernels by name (DEFINITIONS.md 8), including communication. */
 #include "analyze/engine/report.h"
 
 #include "analyze/engine/hist.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches (DEFINITIONS.md 6): time in the call, in the queue and on the GPU; and per GPU the
- * length of its queue and how often it is idle when a launch begins.
+ * The report `launches` (DEFINITIONS.md 6): time in the call, in the queue and on the GPU; and for
+ * each GPU the length of its queue and how often it is idle when a launch begins.
  *
- * The greatest length of a queue is exact.  Begins of launches are in a ring; a launch whose work
- * begins at e counts at each begin from its own to the last before e.  A begin that leaves the ring
- * is final.
+ * The greatest length of a queue is exact. A ring holds the begins of launches, which are numbered.
+ * A launch whose work begins at e waits at each begin from its own to the last one before e. A
+ * begin that leaves the ring is final.
  */
 #include "analyze/engine/report.h"
 
@@ -61,32 +61,32 @@ static RANK_TABLE(launches, &table_ranks, CALL_COLUMNS, .by = "api_ns");
 	  "greatest number of waiting launches (call begun, work not begun)")
 static RANK_TABLE(launch_queues, &table_ranks, QUEUE_COLUMNS);
 
-enum { BEGINS = 1 << 16 /* launches that wait at once, at most */, FIRSTS = 1 << 16 };
-/* One more than hold BEGINS numbers, which need not begin with a page. */
+enum { BEGINS = 1 << 16 /* limit of launches that wait at once */, FIRSTS = 1 << 16 };
+/* One page more than BEGINS numbers need, because they may start within a page. */
 enum { PAGE = 1 << 10, PAGES = BEGINS / PAGE + 1 };
 
-struct begins {           /* of a process: begins of calls that launch */
-	uint64_t *at_ns;  /* a ring, by number & (BEGINS - 1) */
-	uint64_t count;   /* numbers given so far */
-	uint64_t *firsts; /* correlation of the launch seen last, by its low bits */
+struct begins {           /* begins of launching calls of a process */
+	uint64_t *at_ns;  /* a ring, indexed by number & (BEGINS - 1) */
+	uint64_t count;   /* number of begins so far */
+	uint64_t *firsts; /* latest correlation + 1, indexed by its low bits */
 };
-struct queue { /* of a GPU */
-	/* A ring: how many more wait at this begin than at the one before.  A page is there only
-	 * while something in it may not be 0, as a process may have thousands of GPUs. */
+struct queue { /* the launch queue of a GPU */
+	/* A ring: change of the number of waiting launches at each begin. A page is allocated only
+	 * while it may have values other than 0, as a process may have thousands of GPUs. */
 	int32_t *pages[PAGES];
-	uint64_t settled; /* numbers below are final */
-	int64_t length;   /* at the last settled one */
+	uint64_t settled; /* begins with lower numbers are final */
+	int64_t length;   /* length at the last settled begin */
 	uint64_t max, queued_ns, window_ns, launches, events, graphs, graph_events, shorts, waited;
-	union value *row; /* of `name` */
+	union value *row; /* cached row of `name` */
 	uint32_t name;
 };
 struct launches {
 	struct begins *processes;
 	struct queue *gpus; /* by the sweep's index */
 	size_t gpu_count;
-	uint8_t *is_graph; /* by name: 0 not asked, else 1 + answer */
+	uint8_t *is_graph; /* cache by name: 0: none, else 1 + whether it launches graphs */
 	uint32_t process_count, name_count;
-	uint64_t from_ns; /* the cut: nothing waits before */
+	uint64_t from_ns; /* begin of the filter: no wait counts before */
 };
 
 static enum status launches_begin(struct accumulator *f, struct error *err)
@@ -119,7 +119,7 @@ static enum status reach(struct accumulator *f, struct launches *s, struct error
 
 /* ---- the queue -------------------------------------------------------------------------- */
 
-/* Begins below `number` are final for this GPU. */
+/* Makes begins below `number` final for this GPU. */
 static void queue_settle(struct queue *q, uint64_t number)
 {
 	while (q->settled < number) {
@@ -150,7 +150,7 @@ static enum status queue_change(struct queue *q, uint64_t number, int32_t by, st
 	return ST_OK;
 }
 
-/* What was launched before a cut waits from its begin on. */
+/* Makes the ring. A launch before the begin of the filter waits from that begin on. */
 static enum status begins_open(struct begins *b, uint64_t from_ns, struct error *err)
 {
 	if (b->at_ns)
@@ -161,7 +161,7 @@ static enum status begins_open(struct begins *b, uint64_t from_ns, struct error 
 	return ST_OK;
 }
 
-/* The first number whose begin is not before `at_ns`, of those in the ring. */
+/* Returns the first number in the ring whose begin is not before `at_ns`. */
 static uint64_t begins_find(const struct begins *b, uint64_t at_ns)
 {
 	uint64_t at, first = b->count > BEGINS - 1 ? b->count - (BEGINS - 1) : 0;
@@ -202,7 +202,7 @@ static bool is_graph(const struct accumulator *f, struct launches *s, uint32_t n
 	return *known == 2;
 }
 
-/* Whether this is the first work of its launch. */
+/* Sets *is to whether this is the first work of its launch; false: out of memory. */
 static bool is_first(struct begins *b, const struct launch *l, bool *is, struct error *err)
 {
 	if (!b->firsts)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory (DEFINITIONS.md 8): peak and its owners, least and most of each step, growth.  A process
- * has a level for each device and source of figures (`what`): the framework's allocator, CUDA,
- * samples.
+ * The report `memory` (DEFINITIONS.md 8): peaks and their owners, least and most of each step,
+ * growth. A process has a level for each device and source of figures (`what`): the framework's
+ * allocator, CUDA, samples.
  */
 #include "analyze/report/gauge.h"
 #include "analyze/report/shared.h"
@@ -69,7 +69,7 @@ static MEMORY_TABLE(memory_curves, &table_memory, MEMORY_CURVE_COLUMNS, .member 
 static const char *const whats[] = { "allocator", "cuda", "pinned", "in_use" };
 enum what { WHAT_ALLOCATOR, WHAT_CUDA, WHAT_PINNED, WHAT_IN_USE, WHATS };
 
-struct place { /* a gauge and what it is of */
+struct place { /* a gauge and what it measures */
 	uint32_t process, device;
 	enum what what;
 	bool absolute;
@@ -79,13 +79,13 @@ enum total { TOTAL_ALLOCATED, TOTAL_RESERVED, TOTALS };
 struct memory {
 	struct place **places;
 	size_t count, place_cap;
-	size_t *step_row;                /* by process id: step_list cursor */
+	size_t *step_row;                /* by process id: cursor into step_list */
 	uint32_t *place_of_track[WHATS]; /* index + 1 */
-	uint8_t *kind_of_schema;         /* of memory: 0 not asked, else 1 + enum what */
+	uint8_t *kind_of_schema;         /* cache by schema: 0: none, else 1 + enum what */
 	uint32_t track_count, process_count, schema_count;
-	uint32_t totals[TOTALS], names[2]; /* keys and names as interned */
-	uint32_t totals_of;                /* schema that totals_at is of; NO_ID: none yet */
-	uint32_t totals_at[TOTALS];        /* place among its numbers; NO_ID: it has none */
+	uint32_t totals[TOTALS], names[2]; /* interned keys of totals and names of counters */
+	uint32_t totals_of;                /* schema for which totals_at holds; NO_ID: none */
+	uint32_t totals_at[TOTALS];        /* index among the arguments; NO_ID: missing */
 };
 
 static uint32_t name_of(const struct accumulator *f, const char *name)
@@ -124,7 +124,7 @@ static void memory_release(struct accumulator *f)
 		free(m->place_of_track[i]);
 }
 
-/* ---- which amount an event is of -------------------------------------------------------- */
+/* ---- level of an event ----------------------------------------------------------------- */
 
 static enum status place_find(struct accumulator *f, uint32_t process, uint32_t device,
 			      enum what what, uint32_t *index, struct error *err)
@@ -152,7 +152,8 @@ static enum status place_find(struct accumulator *f, uint32_t process, uint32_t 
 	return ST_OK;
 }
 
-/* CUPTI's kinds of memory: 1 pageable, 2 pinned; the others are on the device or managed. */
+/* Classifies by CUPTI's kinds of memory: 1 is pageable and 2 pinned; others are on the device or
+ * managed. */
 static enum what what_of_schema(const struct accumulator *f, uint32_t schema)
 {
 	const struct memory *m = f->state;
@@ -176,7 +177,7 @@ static bool total_take(const struct accumulator *f, const struct event *e, enum 
 	struct memory *m = f->state;
 
 	if (e->args && e->schema != m->totals_of) {
-		/* Where the totals stand among the numbers of a schema. */
+		/* Find the totals among the arguments of this schema. */
 		const struct arg_schema *s = trace_get_schema(f->trace, e->schema);
 		uint32_t i;
 		m->totals_of = e->schema;
@@ -219,7 +220,7 @@ static enum status put_sample(struct accumulator *f, const struct event *e, stru
 	p->absolute = true;
 	if (trace_get_track(f->trace, e->track)->name == m->names[0])
 		return gauge_put(&p->gauge, bytes, &at, err);
-	/* that no sample hit, of before this instant */
+	/* a peak before this instant that no sample shows */
 	if (p->gauge.samples && bytes > p->gauge.peak.bytes)
 		p->gauge.peak = (struct gauge_peak){ .bytes = bytes,
 						     .at_ns = at.at_ns,
@@ -233,7 +234,7 @@ static enum status put_pool(struct accumulator *f, const struct event *e, struct
 {
 	struct gauge_at at = at_of(f, e, p->process);
 	struct gauge *g = &p->gauge;
-	/* of a snapshot of memory: the functions that took it */
+	/* memory snapshots have the functions that allocated it */
 	const struct attr *where = trace_find_attr(f->trace, e->schema, "where");
 	uint64_t bytes;
 
@@ -251,10 +252,10 @@ static enum status put_pool(struct accumulator *f, const struct event *e, struct
 		p->absolute = true;
 		g->sum_bytes = (int64_t)bytes;
 	} else {
-		/* Without a total it is the level before and what came or went, from 0 on. */
+		/* Without a total, add changes to the level before, starting at 0. */
 		g->sum_bytes += e->kind == KIND_ALLOC ? (int64_t)e->bytes : -(int64_t)e->bytes;
 		if (g->sum_bytes < 0)
-			g->sum_bytes = 0; /* it was there before the window */
+			g->sum_bytes = 0; /* memory allocated before the window was freed */
 		bytes = (uint64_t)g->sum_bytes;
 	}
 	return gauge_put(g, bytes, &at, err);
@@ -272,7 +273,7 @@ static enum status memory_put(struct accumulator *f, const struct sorted_batch *
 		enum what what = is_sample ? WHAT_IN_USE : what_of_schema(f, e->schema);
 
 		if (is_sample && (!k->name || (k->name != m->names[0] && k->name != m->names[1])))
-			continue; /* a counter of something else */
+			continue; /* another counter */
 		if (e->track > m->track_count || !acc_wants(f, k->process))
 			continue;
 		uint32_t *index = &m->place_of_track[what][e->track];
@@ -332,7 +333,7 @@ static enum status end_steps(struct accumulator *f, const struct place *p, union
 
 		if (level->min_bytes > level->max_bytes || steps->rows[i].is_out)
 			continue;
-		/* In a long run a row is of all steps up to the next that has one. */
+		/* In a long run a row covers all steps up to the next step with a row. */
 		if (!row || (steps->rows[i].is_kept && !steps->rows[i].is_extra)) {
 			keys[MSTEP_NUMBER].u64 = steps->rows[i].number;
 			keys[MSTEP_BEGIN].u64 = steps->rows[i].begin_ns;
@@ -397,13 +398,13 @@ static enum status memory_end(struct accumulator *f, struct error *err)
 
 /* ---- growth ----------------------------------------------------------------------------- */
 
-/* Rows [first, end) of `steps` are below `row`. */
+/* Computes the growth of `row` from its child rows [first, end) of `steps`. */
 static enum status finish_growth(struct table *steps, size_t first, size_t end, union value *row,
 				 struct error *err)
 {
 	struct growth_step *counted;
 	size_t n = 0;
-	double of_row = 0; /* steps */
+	double of_row = 0; /* steps per row */
 
 	TRY(vec_new(&counted, end - first, err));
 	for (; first < end; first++) {
@@ -433,7 +434,7 @@ static bool is_below(const union value *row, const union value *parent)
 	return row && !memcmp(row, parent, (MEM_WHAT + 1) * sizeof(*row));
 }
 
-/* Of amounts that are never nothing where a file has them: MAX begins with 0. */
+/* Sets a MAX cell that is still 0 to null. These amounts are never 0 if a file contains them. */
 static void null_if_nothing(union value *cell)
 {
 	if (!cell->u64)
@@ -456,7 +457,7 @@ static enum status memory_finish(struct tables *all, struct error *err)
 		while (is_below(table_at(steps, step), row))
 			step++;
 		TRY(finish_growth(steps, first, step, row, err));
-		/* in the order of their keys: the highest is the last */
+		/* sorted by keys: the highest peak is the last */
 		for (; is_below(table_at(peaks, peak), row); peak++) {
 			row[MEM_PEAK_STEP].u64 = table_at(peaks, peak)[MPEAK_STEP].u64;
 			row[MEM_PEAK_PHASE].text = table_at(peaks, peak)[MPEAK_PHASE].text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who took memory (DEFINITIONS.md 8): what is live at a peak by the name of its owner and by call
- * path, and by call path what the steps have left behind.
+ * Owners of memory (DEFINITIONS.md 8): live bytes at a peak by owner and by call path, and growth
+ * over the steps by call path.
  */
 #include "analyze/report/gauge.h"
 
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { OWNERS_SHOWN = 16, PATHS_SHOWN = 32 /* by each of the two */ };
+enum { OWNERS_SHOWN = 16, PATHS_SHOWN = 32 /* by each of two orders */ };
 
 #define MEMORY_OWNER_COLUMNS(X)                                                                    \
 	X(MOWNER_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")    \
@@ -39,9 +39,9 @@ MEMORY_TABLE(memory_owners, &table_memory_peaks, MEMORY_OWNER_COLUMNS, .member =
 MEMORY_TABLE(memory_paths, &table_memory_peaks, MEMORY_PATH_COLUMNS, .member = "paths",
 	     .by = "live_bytes");
 
-struct path_bytes { /* of nodes whose paths read the same */
+struct path_bytes { /* sums over nodes with the same path */
 	uint64_t hash, at_peak, first, last, grown;
-	size_t owner; /* one of them */
+	size_t owner; /* index of one of them */
 	bool is_shown;
 };
 
@@ -56,7 +56,7 @@ static void put_path(const struct accumulator *f, const struct gauge_owner *o, s
 		buf_put_text(text, "(no range)");
 }
 
-/* What the owners had, by path; returns the number of paths. */
+/* Fills `all` with the bytes of owners, joined by path; returns the number of paths. */
 static size_t paths_take(const struct accumulator *f, const struct gauge *g, struct path_bytes *all,
 			 struct buf *text)
 {
@@ -89,7 +89,7 @@ static size_t paths_take(const struct accumulator *f, const struct gauge *g, str
 	return count;
 }
 
-/* Paths that held most at the peak, and those that grew most. */
+/* Writes the paths with most bytes at the peak, and those that grew most. */
 static enum status end_paths(struct accumulator *f, const struct gauge *g, uint32_t process,
 			     union value *keys, struct error *err)
 {

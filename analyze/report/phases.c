@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the step thread did (DEFINITIONS.md 4), and the GPU time that it launched (5).  Figures are
- * of complete steps.  Only the end decides which those are and which time between marks belongs to
- * them, so that time is kept in a list apart.
+ * The report `phases`: what the step thread did (DEFINITIONS.md 4), and the GPU time that it
+ * launched (5), for complete steps. Which steps these are, and which time between marks belongs to
+ * them, is known only at the end, so that time is in a separate list.
  */
 #include "analyze/report/shared.h"
 #include "analyze/report/cells.h"
@@ -42,9 +42,9 @@ static RANK_TABLE(outside_steps, &table_ranks, OUTSIDE_COLUMNS, .by = "wall_ns",
 	X(OPERATION_NS, "ns", NULL, U64, SUM, "their length")
 static RANK_TABLE(host_operators, &table_ranks, OPERATION_COLUMNS, .nest = NEST_NEVER);
 
-/* What a mark says of its step, before all marks are known.  While a step goes on it may still lose
- * records, so what falls into it is apart until the next: its time, and its ranges, which come
- * sooner. */
+/* Kinds of steps, by their marks. A step that has not ended may still lose records, so its time and
+ * ranges go to MARK_TIME_NOW and MARK_RANGES_NOW until the next step begins, which is earlier for
+ * ranges. */
 enum mark_kind {
 	MARK_GOOD,
 	MARK_SETTLING,
@@ -59,29 +59,29 @@ struct tally {
 	uint64_t wall_ns, inclusive_ns, count;
 	bool inferred;
 };
-struct gap { /* what fell between mark `row` and the next: time, or ranges if there is a count */
-	uint64_t ns, begin_ns;              /* begin_ns: of time, which is without a break */
-	uint32_t row, count, process, name; /* name 0: of `phase` */
+struct gap { /* time between mark `row` and the next; with a count: ranges there */
+	uint64_t ns, begin_ns;              /* begin of the time, which has no break */
+	uint32_t row, count, process, name; /* name 0: use `phase` */
 	uint8_t phase;
 	bool inferred;
 };
-struct named { /* ranges of an annotation that no rule maps, or calls of an operator */
-	uint32_t process, name; /* name 0: the operators behind the first NAMES_MAX names */
-	bool is_operator;       /* the key up to here */
+struct named {                  /* ranges of an unmapped annotation, or calls of an operator */
+	uint32_t process, name; /* name 0: operators after the first NAMES_MAX names */
+	bool is_operator;       /* end of the key */
 	bool has_now;
-	uint32_t next_now; /* index + 1 of another with something in MARK_RANGES_NOW */
+	uint32_t next_now; /* index + 1 of the next item with ranges in MARK_RANGES_NOW */
 	struct tally kinds[MARK_KINDS];
 };
 enum { NAMED_KEY = offsetof(struct named, is_operator) + 1, NAMES_MAX = 16384 };
 struct process_phases {
 	struct tally kinds[MARK_KINDS][SWEEP_PHASES];
-	uint64_t beyond_ns[SWEEP_PHASES];     /* time of its steps that is in no window */
-	uint64_t open_until_ns[SWEEP_PHASES]; /* latest end of a range of the phase on S */
+	uint64_t beyond_ns[SWEEP_PHASES];     /* time of its steps outside of all windows */
+	uint64_t open_until_ns[SWEEP_PHASES]; /* latest end of a range on the step thread */
 	uint64_t unmapped_until_ns, operator_until_ns;
-	bool has_stream;                /* a GPU does its work: its operators only launch */
-	size_t interval_row, range_row; /* step_list cursors */
-	size_t time_now, ranges_now;    /* the rows of MARK_TIME_NOW and MARK_RANGES_NOW */
-	size_t window;                  /* the first of the sweep's that may reach into a gap */
+	bool has_stream;                /* a GPU works for it, so its operators only launch */
+	size_t interval_row, range_row; /* cursors into step_list */
+	size_t time_now, ranges_now;    /* rows of MARK_TIME_NOW and MARK_RANGES_NOW */
+	size_t window;                  /* first window of the sweep that may overlap a gap */
 	uint32_t first_now;             /* of `named`, index + 1 */
 };
 struct phases {
@@ -90,8 +90,9 @@ struct phases {
 	size_t gap_count, gap_cap;
 	struct named *named;
 	size_t named_count, named_cap;
-	struct hash_index by_name;  /* of `named` */
-	uint16_t *phase_of_name[2]; /* by rule, + 1; [1]: pushed through tacho.h; 0: not asked */
+	struct hash_index by_name; /* hash table of `named` */
+	/* by name, + 1; [1]: for ranges pushed through tacho.h; 0: none */
+	uint16_t *phase_of_name[2];
 	uint32_t name_count, process_count;
 	struct cells cells;
 };
@@ -131,7 +132,7 @@ static void tally_move(struct tally *into, struct tally *from)
 	*from = (struct tally){ 0 };
 }
 
-/* The time of S goes on in another row: nothing more can happen to the one before. */
+/* Moves the time of the current step to its kind when the step thread enters another row. */
 static void time_reach(const struct accumulator *f, struct process_phases *p,
 		       const struct step_list *steps, size_t row)
 {
@@ -147,7 +148,7 @@ static void time_reach(const struct accumulator *f, struct process_phases *p,
 	p->time_now = row;
 }
 
-/* Likewise its ranges. */
+/* Does the same for the ranges of the current step. */
 static void ranges_reach(const struct accumulator *f, struct process_phases *p,
 			 const struct step_list *steps, size_t row)
 {
@@ -204,7 +205,7 @@ static enum status put_interval(struct accumulator *f, const struct phase_interv
 			   .inferred = tally.inferred };
 
 	if (row == steps->count)
-		return ST_OK; /* before the first mark; without any, the sweep has the window's */
+		return ST_OK; /* before the first mark */
 	if (st->step & STEP_GAP)
 		return gap_put(s, &gap, err);
 	time_reach(f, p, steps, row);
@@ -214,7 +215,7 @@ static enum status put_interval(struct accumulator *f, const struct phase_interv
 
 /* ---- ranges ----------------------------------------------------------------------------- */
 
-/* PHASE_NONE: no rule maps it. */
+/* Returns the phase of a range; PHASE_NONE: no rule maps it. */
 static unsigned phase_of(struct accumulator *f, const struct event *e)
 {
 	struct phases *s = f->state;
@@ -234,7 +235,8 @@ static unsigned phase_of(struct accumulator *f, const struct event *e)
 	return phase;
 }
 
-/* Annotations have rows only if S was ever in them: inside of others they decide nothing. */
+/* Returns whether an annotation has a row: the step thread was in it and in no inner one at some
+ * time. */
 static bool has_row(const struct accumulator *f, const char *name)
 {
 	unsigned count = context_phase_count(f->context);
@@ -245,7 +247,7 @@ static bool has_row(const struct accumulator *f, const char *name)
 	return false;
 }
 
-/* NULL: there are too many names for one without a row. */
+/* Finds or adds the item of a name; *out is NULL if there are too many and this one has no row. */
 static enum status named_find(struct accumulator *f, uint32_t process, uint32_t name,
 			      bool is_operator, struct named **out, struct error *err)
 {
@@ -269,7 +271,7 @@ static enum status named_find(struct accumulator *f, uint32_t process, uint32_t 
 	return ST_OK;
 }
 
-/* Whether another range of the same phase, begun before, holds it; it is noted. */
+/* Returns whether an earlier range of the same phase contains this one, and notes its end. */
 static bool is_nested(uint64_t *until_ns, const struct event *e)
 {
 	bool nested = e->end_ns <= *until_ns && e->begin_ns < *until_ns;
@@ -318,7 +320,7 @@ static enum status put_counted(struct accumulator *f, uint32_t process, const st
 	return ST_OK;
 }
 
-/* The same ranges that the stage `step` takes for phases and annotations. */
+/* Returns whether the stage `context` uses a range for phases and annotations. */
 static bool is_annotation(struct accumulator *f, const struct event *e)
 {
 	if (e->subkind == RANGE_PHASE)
@@ -343,8 +345,8 @@ static enum status put_range(struct accumulator *f, const struct event *e, struc
 	return put_counted(f, process, e, phase, err);
 }
 
-/* Autograd's nodes and the engine's events around them are no work of their own; what loads,
- * validates and saves are findings of their own. */
+/* Adds an operator. Autograd's nodes and the engine's events around operators do no work; loading,
+ * validation and checkpoints have their own findings. */
 static enum status put_operator(struct accumulator *f, const struct event *e, struct error *err)
 {
 	struct phases *s = f->state;
@@ -377,7 +379,8 @@ static enum status phases_put(struct accumulator *f, const struct sorted_batch *
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* Which kinds of marks count, and what falls outside of all of them when there are none. */
+/* Determines the kinds of steps that count; for an inferred step that is everything outside of
+ * marks. */
 static void counted_kinds(const struct step_list *steps, bool counted[MARK_KINDS])
 {
 	for (size_t i = 0; i < MARK_KINDS; i++)
@@ -437,8 +440,8 @@ static enum status end_phase(struct accumulator *f, uint32_t process, unsigned p
 	return ST_OK;
 }
 
-/* What of a gap is in no window: a window ends with its last mark where the next is cut out or in
- * another window, but the step reaches to that.  Gaps of a process come in order of time. */
+/* Returns the part of a gap in no window. A window ends with its last mark if the next one is
+ * filtered out or in another window, but the step reaches to that. Gaps come in time order. */
 static uint64_t beyond_windows(const struct accumulator *f, struct process_phases *p,
 			       const struct gap *gap)
 {
@@ -462,7 +465,7 @@ static uint64_t beyond_windows(const struct accumulator *f, struct process_phase
 	return at_ns < end_ns ? ns + end_ns - at_ns : ns;
 }
 
-/* Validation, checkpoints and what else a window has beside its steps. */
+/* Adds the time of a window outside of its steps, such as validation and checkpoints. */
 static enum status end_outside(struct accumulator *f, uint32_t process, unsigned phase,
 			       struct error *err)
 {
@@ -492,7 +495,7 @@ static enum status end_named(struct accumulator *f, const struct named *named, s
 	struct tally sum = { 0 };
 	union value *row, keys[OPERATION_NAME + 1];
 
-	if (!named->is_operator && !has_row(f, name)) /* of very many names few have one */
+	if (!named->is_operator && !has_row(f, name)) /* most names have none */
 		return ST_OK;
 	counted_kinds(&f->steps[named->process], counted);
 	for (size_t kind = 0; kind < MARK_KINDS; kind++)
@@ -518,7 +521,7 @@ static enum status phases_end(struct accumulator *f, struct error *err)
 		time_reach(f, &s->processes[process], &f->steps[process], SIZE_MAX);
 		ranges_reach(f, &s->processes[process], &f->steps[process], SIZE_MAX);
 	}
-	/* Gaps that join a step that counts become part of it. */
+	/* Add gaps that join a counted step to it. */
 	struct named *named;
 	for (size_t i = 0; i < s->gap_count; i++) {
 		const struct gap *gap = &s->gaps[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is different from rank to rank (DEFINITIONS.md 7, imbalance): compute kernels whose counts
- * per step are equal on all ranks, and how much longer one takes for them.  Who waits for whom is
- * in the tables of `comm`, steps and phases in those of their reports.
+ * The report `ranks` (DEFINITIONS.md 7, imbalance): compute kernels with equal counts per step on
+ * all ranks, and how much longer one rank takes for them. Waiting between ranks is in the tables of
+ * `comm`, steps and phases are in those of their reports.
  */
 #include "analyze/report/shared.h"
 
@@ -42,21 +42,21 @@ static const struct table_type table_uneven = {
 };
 
 struct kernel_ref {
-	const union value *row; /* of `kernels` */
-	const char *name;       /* of the tables: equal ones are one */
-	uint32_t rank;          /* place among the ranks with steps */
+	const union value *row; /* row of `kernels` */
+	const char *name;       /* owned by the tables, so equal names have equal addresses */
+	uint32_t rank;          /* index among the ranks with steps */
 	double calls, ns;       /* per step */
 };
 struct balance {
 	struct tables *all;
 	struct kernel_ref *refs;
 	size_t count, names;
-	double *sums, *steps; /* by rank */
+	double *sums, *steps; /* indexed by rank */
 	union value **ranks;
 	size_t rank_count;
 };
 
-/* Ranks without a step have no figure per step, and are not compared. */
+/* Lists the ranks with steps. Others have no figures per step and are not compared. */
 static enum status ranks_take(struct balance *b, struct error *err)
 {
 	struct table *t = tables_find(b->all, "ranks");
@@ -92,7 +92,7 @@ static enum status refs_take(struct balance *b, struct error *err)
 		union value *row = table_at(t, i);
 
 		if (!i || !is_rank(row, table_at(t, i - 1))) {
-			/* rank_count: it is not compared. */
+			/* k is rank_count if the rank is not compared. */
 			size_t k = 0;
 			while (k < b->rank_count && !is_rank(b->ranks[k], row))
 				k++;
@@ -191,16 +191,16 @@ static enum status ranks_finish(struct tables *all, struct error *err)
 	return frontier_finish(all, err);
 }
 
-/* ---- for rules, verdict and pages ------------------------------------------------------- */
+/* ---- for rules, the verdict and pages --------------------------------------------------- */
 
 static double or_zero(uint64_t ns)
 {
 	return ns == NO_U64 ? 0 : (double)ns;
 }
 
-/* Rows of a rank that waits stand together: one for each that it waited for.  The sum is no more
- * than all its exposed communication, as what it has more than each of two ranks is partly the
- * same. */
+/* Returns the largest excess of a rank. Its rows are adjacent, one for each rank that it waited
+ * for. The sum is limited to its exposed communication, because the excesses over two ranks
+ * overlap. */
 static double most_excess(struct tables *all)
 {
 	struct table *t = tables_find(all, "waits_for"), *waits = tables_find(all, "waits");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_list.h - the registry of reports that can be asked for, in the order of --help. */
+/* report_list.h - the registry of reports, in the order of --help. */
 #pragma once
 
 #include "analyze/engine/report.h"
@@ -16,14 +16,14 @@
 REPORT_LIST(X)
 #undef X
 
-/* Part of the findings; nobody asks for it by name. */
+/* A part of the findings that is not selected by name. */
 extern const struct report_type report_places;
 
 extern const struct report_type *const report_types[]; /* ends with NULL */
-/* What a partial result holds: these, and what --diff compares besides. */
+/* Reports in a partial result: all of these, and what --diff compares besides. */
 extern const struct report_type *const report_parts[];
-const struct report_type *report_find(const char *name, size_t len); /* NULL: there is none */
+const struct report_type *report_find(const char *name, size_t len); /* NULL: no such report */
 
-/* Tables that JSON and csv show, each once, those of every run first; returns how many. */
+/* Lists the tables of JSON and csv, each once, those of every run first; returns their number. */
 enum { REPORT_TABLES_MAX = 256 };
 size_t report_tables(const struct table_type *out[REPORT_TABLES_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared.h - what reports offer to other reports, to findings and to --diff. */
+/* shared.h - interfaces of reports to other reports, findings and --diff. */
 #pragma once
 
 #include "analyze/engine/report.h"
@@ -8,11 +8,10 @@
 #include <stdint.h>
 
 /*
- * A report for views and scalars alone: ranges of the host by their own names, inside or outside
- * of steps.
+ * A report for TensorBoard's views: host ranges by their own names, inside or outside of steps.
  *
- * Lightning's profiler and accumulated timers have such rows.  Phases (DEFINITIONS.md 4) differ:
- * they are of complete steps, and their names are mapped.  No format prints the table `actions`.
+ * Lightning's profiler and accumulated timers have such rows. Phases (DEFINITIONS.md 4) differ:
+ * they cover complete steps, and their names are mapped. No format prints the table `actions`.
  */
 
 #define ACTION_COLUMNS(X)                                                                          \
@@ -24,8 +23,8 @@ enum { ACTION_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_actions;
 
 /*
- * Who owns each nanosecond of a window (DEFINITIONS.md 2): what --diff compares.
- * Its rows add up to window_ns of each GPU, exactly.  Not printed by itself.
+ * The owner of each nanosecond of a window (DEFINITIONS.md 2), which --diff compares. The rows of a
+ * GPU add up to its window_ns exactly. It is not printed as a report.
  */
 
 #define ATTRIBUTION_COLUMNS(X)                                                                     \
@@ -42,37 +41,31 @@ enum { ATTRIBUTION_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_owned;
 extern const struct report_type report_attribution;
 
-/* The name of a copy. */
-
 enum { COPY_TEXT = 200 };
-/* "HtoD Pageable Device": direction and kinds of memory, as far as they are known; "memset". */
+/* Writes a copy's direction and kinds of memory, as far as they are known: "HtoD Pageable Device";
+ * or "memset". */
 void copy_text(const struct accumulator *f, const struct event *e, char out[COPY_TEXT]);
 
-/*
- * Whether a level grows from step to step by more than its noise explains
- * (DEFINITIONS.md 8, leak).
- */
+/* Tests whether a level grows from step to step by more than its noise (DEFINITIONS.md 8, leak). */
 
 struct growth_step {
 	uint64_t begin_ns, least, most; /* bytes */
 };
 struct growth {
-	double slope, error; /* of the least, a step; 0 of fewer than three */
-	uint64_t spikes;     /* steps whose most is over 1.2 times the (lower) median step's */
+	double slope, error; /* bytes per step of `least`; 0 for fewer than three steps */
+	uint64_t spikes;     /* steps whose `most` is over 1.2 times the (lower) median */
 };
-/* Least squares over the steps in order of time as if equally spaced; the error allows for the
- * lag-1 correlation r of the residuals: times sqrt((1 + r) / (1 - r)).  Orders the steps
- * otherwise. */
+/* Fits a line by least squares to the steps in time order, as if equally spaced. The error includes
+ * the lag-1 correlation r of the residuals by the factor sqrt((1 + r) / (1 - r)). Reorders the
+ * steps. */
 struct growth growth_fit(struct growth_step *steps, size_t n);
 
 /*
- * A report for rules alone: how long the threads of a rank communicate, and how long
- * Python's garbage collector runs (DEFINITIONS.md 7).
- *
- * No format prints its table `host_time`.
+ * A report for rules: how long the threads of a rank communicate, and how long Python's garbage
+ * collector runs (DEFINITIONS.md 7). No format prints its table `host_time`.
  */
 
-/* Instants in counted steps at which it happens on any thread of the rank. */
+/* Time in counted steps in which the condition holds on any thread of the rank. */
 #define HOST_COLUMNS(X)                                                                            \
 	X(HOST_COMM = RANK_KEYS, "comm_ns", NULL, U64, SUM, "a collective of the host is open")    \
 	X(HOST_COMM_COUNT, "comm_count", NULL, U64, SUM, "such collectives, in steps or not")      \
@@ -81,22 +74,21 @@ struct growth growth_fit(struct growth_step *steps, size_t n);
 enum { HOST_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_host;
 
-/* The figures of `ranks` and `comm` that rules use. */
-
 /*
- * Of matched collectives, ns of the windows; of a step: / steps of a rank.  A rank that came last
- * is named where the next one came earlier by more than noise.
+ * Waiting in matched collectives, over the windows in ns; divide by the steps of a rank for a step.
+ * The last rank is named only if the next one came earlier by more than noise.
  */
 struct waiting {
-	size_t ranks;                /* that communicate */
-	uint64_t matched;            /* of a rank */
-	double wait_ns;              /* of all ranks, for whomever */
-	double mean_exposed_wait_ns; /* over the ranks, for whomever */
-	double most_excess_ns; /* exposed_excess_ns of the rank that has most: what the job would
-				* gain, at most, were all as early as that one */
-	/* The rank whose coming with the next one would save most; NULL: nobody is named. */
-	const union value *culprit; /* its row of `waits` */
-	double saving_ns;           /* what the job would gain by that, at most */
+	size_t ranks;                /* ranks that communicate */
+	uint64_t matched;            /* matched collectives of a rank */
+	double wait_ns;              /* sum over all ranks */
+	double mean_exposed_wait_ns; /* mean over the ranks */
+	/* greatest exposed_excess_ns of a rank: upper bound of the gain if all ranks were as
+	 * early */
+	double most_excess_ns;
+	/* The rank for which arriving with the next one would save most; NULL: none. */
+	const union value *culprit; /* row of `waits` */
+	double saving_ns;           /* upper bound of the job's gain by that */
 	double late_ns, made_wait_ns;
 	uint64_t times_last;
 };

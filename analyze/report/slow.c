@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slow steps compared with the median one (DEFINITIONS.md 3): which phase, cause of idle time and
- * kernel grew.
+ * The report `slow`: slow steps compared with the median one (DEFINITIONS.md 3), by phase, cause of
+ * idle time and kernel.
  *
- * Each step keeps its time by phase, cause and kernel; time between two marks is apart, because
- * only the end decides to which step it belongs.  In a long run only the longest steps, those about
- * the median and the latest keep theirs.  If these are too many, the rows say that kernels were
- * left out.
+ * Each step keeps its time by phase, cause and kernel. Time between two marks is separate, because
+ * only the end decides to which step it belongs. A long run keeps this only for the longest steps,
+ * those around the median and the latest ones. If these are too many, the rows report that kernels
+ * were left out.
  */
 #include "analyze/engine/report.h"
 
@@ -37,19 +37,19 @@ enum { PARTS_MAX = 1 << 18, SLOW_MAX = 8, GROWN_MAX = 3 };
 enum share_of { WHAT_PHASE, WHAT_IDLE, WHAT_KERNEL, WHAT_COUNT };
 
 struct share {                     /* time of a phase, cause or kernel in a step */
-	uint32_t process, row, id; /* row: of the list of steps; the key up to `in_gap` */
+	uint32_t process, row, id; /* row: in step_list; the key: members up to `in_gap` */
 	uint8_t what;
 	bool in_gap; /* between that mark and the next */
 	uint64_t ns;
 };
 enum { SHARE_KEY = offsetof(struct share, in_gap) + 1 };
 struct slow {
-	struct steps_dropped *dropped; /* by process */
+	struct steps_dropped *dropped; /* by process id */
 	struct share *parts;
 	size_t count, cap;
-	struct hash_index index; /* of parts */
+	struct hash_index index; /* hash table of `parts` */
 	size_t *gpu_row, *event_row,
-		*interval_row; /* step_list cursors: by GPU, twice by process */
+		*interval_row; /* cursors into step_list: by GPU; by process; by process */
 	size_t gpu_count;
 	uint32_t process_count;
 	bool is_partial;
@@ -80,7 +80,7 @@ static uint64_t part_hash(const struct share *key)
 	return hash_text((const char *)key, SHARE_KEY);
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 static struct share *part_find(const struct slow *s, const struct share *key)
 {
 	uint32_t i = hash_find(&s->index, part_hash(key), s->parts, sizeof(*key), key, SHARE_KEY);
@@ -104,7 +104,7 @@ static enum status drop_parts(struct accumulator *f, struct error *err)
 		TRY(hash_add(&s->index, part_hash(p), (uint32_t)kept, err));
 		s->parts[kept++] = *p;
 	}
-	/* What is left may be too much, and would have to be looked through with each part. */
+	/* If many are left, collect no more kernels: each new one would start this search again. */
 	s->is_partial = kept > PARTS_MAX / 4;
 	s->count = kept;
 	return ST_OK;
@@ -132,7 +132,7 @@ static enum status part_add(struct accumulator *f, const struct share *one, stru
 	return ST_OK;
 }
 
-/* ---- what comes ------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------- */
 
 static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)
 {
@@ -152,7 +152,7 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 	return part_add(f, &part, err);
 }
 
-/* By the clock: split where marks begin and end. */
+/* Adds an idle segment by wall time, split at the bounds of marks. */
 static enum status put_idle(struct accumulator *f, const struct idle_segment *p, struct error *err)
 {
 	struct slow *s = f->state;
@@ -222,7 +222,8 @@ struct counted {
 	size_t place;
 };
 
-/* Counted steps by wall, the slowest last, of equal ones the later.  NULL without memory. */
+/* Returns the counted steps by length, the slowest last, of equal ones the later. NULL: out of
+ * memory. */
 static struct counted *steps_sorted(const struct step_list *l, size_t *count)
 {
 	struct counted *steps = calloc(l->count + 1, sizeof(*steps));
@@ -241,7 +242,7 @@ struct grown {
 	uint32_t id;
 };
 
-/* Time of a part in a step, with the gap after it if that belongs to the step. */
+/* Returns the time of a part in a step, and in the gap after it if that belongs to the step. */
 static uint64_t part_ns(const struct slow *s, const struct step_list *l, struct share key)
 {
 	key.in_gap = false;
@@ -251,7 +252,7 @@ static uint64_t part_ns(const struct slow *s, const struct step_list *l, struct 
 	return (in_mark ? in_mark->ns : 0) + (in_gap ? in_gap->ns : 0);
 }
 
-/* Keeps the GROWN_MAX that grew most; ties: the lower id. */
+/* Keeps the GROWN_MAX parts that grew most; of equal ones the lower id. */
 static void grown_put(struct grown top[GROWN_MAX], struct grown one)
 {
 	for (size_t i = 0; i < GROWN_MAX; i++) {
@@ -323,7 +324,7 @@ static enum status explain(struct accumulator *f, const struct compared *c, stru
 		struct share in_mark = key;
 		in_mark.in_gap = false;
 		if (key.in_gap && (!l->rows[row].joins || part_find(s, &in_mark)))
-			continue; /* counted with what is in the mark */
+			continue; /* already counted with the part in the mark */
 		struct share at_median = key;
 		at_median.row = median;
 		one.ns = part_ns(s, l, key);
@@ -347,10 +348,10 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 	struct counted *steps = steps_sorted(&f->steps[process], &count);
 	if (!steps)
 		return fail_memory(err);
-	uint64_t best = UINT64_MAX, twice = 0; /* the median, which lies between two steps */
+	uint64_t best = UINT64_MAX, twice = 0; /* best: distance; twice: 2 x median */
 	if (count > 1)
 		twice = steps[(count - 1) / 2].wall_ns + steps[count / 2].wall_ns;
-	/* Nearest to the median; of two the later. */
+	/* Choose the step nearest to the median; of two the later. */
 	for (size_t i = 0; i < count && count > 1; i++) {
 		uint64_t mine = 2 * steps[i].wall_ns;
 		uint64_t off = mine > twice ? mine - twice : twice - mine;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch memory snapshots (DEFINITIONS.md 8): unusable memory in segments, memory that waited for
- * another stream, and why an allocation failed.
+ * The report `snapshot`: PyTorch memory snapshots (DEFINITIONS.md 8): unusable memory in segments,
+ * memory that waited for another stream, and why an allocation failed.
  *
- * Segments are known only at the end.  Their state at a failed allocation follows by undoing the
- * allocator's later CUDA operations.  Owners and growth of memory are in the report `memory`.
+ * A snapshot lists segments at its end. Their state at a failed allocation is computed by undoing
+ * the allocator's later CUDA operations. Owners and growth of memory are in the report `memory`.
  */
 #include "analyze/engine/number.h"
 #include "analyze/engine/report.h"
@@ -81,8 +81,8 @@ static RANK_TABLE(held, &table_ranks, HELD_COLUMNS, .by = "bytes", .null_texts =
 struct oom {
 	uint64_t at_ns, requested, device_free, pending;
 	uint32_t process, device, schema;
-	size_t operations;          /* done before it */
-	struct segment_ranges live; /* that were in use */
+	size_t operations;          /* number of operations before it */
+	struct segment_ranges live; /* ranges that were in use */
 };
 struct snapshot {
 	struct segments segments;
@@ -115,7 +115,8 @@ static void snapshot_release(struct accumulator *f)
 
 /* ---- addresses -------------------------------------------------------------------------- */
 
-/* The sum of `whole`, of what `used` leaves free in it, and the longest such part. */
+/* Computes the size of `whole`, the sum of its parts that `used` leaves free, and the longest of
+ * these. */
 static void measure(const struct segment_ranges *whole, struct segment_ranges *used,
 		    uint64_t *reserved, uint64_t *inactive, uint64_t *largest)
 {

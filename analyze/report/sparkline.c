@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-	USERS = PHASE_PREFILL, /* and those of servers */
+	USERS = PHASE_PREFILL, /* all other phases, including those of servers */
 	HOST_CLASSES,
 	GPU_CLASSES = 5,
 	CLASSES = HOST_CLASSES + GPU_CLASSES,
@@ -21,15 +21,15 @@ static const char host_letters[HOST_CLASSES] = {
 	[PHASE_FORWARD] = 'f', [PHASE_COMMUNICATION] = 'c', [USERS] = 'u',
 };
 
-struct span { /* of one class, in the low CLASS_BITS */
+struct span { /* of one class, stored in the low CLASS_BITS */
 	uint64_t begin_ns, ns_and_class;
 };
 enum { CLASS_BITS = 4 };
 _Static_assert(HOST_CLASSES <= 1 << CLASS_BITS, "a class fits");
 /*
- * The host's phase intervals or the GPU's segments: they come in order and do not overlap.  Only
- * how much of each class a bin has matters, so of too many spans those of one bin are put in order
- * of class, where those of one class are one.
+ * The host's phase intervals or the GPU's segments, in order and without overlap. Only the time of
+ * each class in a bin matters, so if there are too many spans, those of a bin are sorted by class
+ * and joined.
  */
 struct timeline {
 	struct span *spans;
@@ -42,11 +42,11 @@ _Static_assert(SPANS_MAX > BINS * HOST_CLASSES && SPANS_MAX > BINS * GPU_CLASSES
 struct sparkline {
 	size_t row;
 	uint64_t begin_ns, mark_end_ns;
-	double width_ns; /* of a bin */
+	double width_ns; /* width of a bin */
 	struct timeline timelines[TIMELINES];
 };
 
-/* The class with the most time; `none` where there is no time at all. */
+/* Returns the letter of the class with most time; `none` if there is no time. */
 static char most(const uint64_t *ns, size_t count, const char *letters, char none)
 {
 	size_t best = 0;
@@ -57,7 +57,8 @@ static char most(const uint64_t *ns, size_t count, const char *letters, char non
 	return ns[best] ? letters[best] : none;
 }
 
-/* The gap up to the next mark joins, as far as can be said before all marks have come. */
+/* Returns the end of a step, which includes the gap up to the next mark if that is short. This is a
+ * guess: not all marks are known. */
 static uint64_t end_of(const struct sparkline *sparkline, const struct step_list *steps)
 {
 	uint64_t length_ns = sparkline->mark_end_ns - sparkline->begin_ns;
@@ -86,19 +87,18 @@ static uint64_t bin_begin(const struct sparkline *sparkline, size_t bin)
 	return sparkline->begin_ns + (uint64_t)((double)bin * sparkline->width_ns);
 }
 
-/* From bins to cells.  Bins that end in a cell are its own; the next one may be shared with the
- * cell after it, as its width is. */
-struct edge {                        /* of a cell */
-	uint64_t own_end_ns, end_ns; /* of its own bins; of the shared one, equal: none is */
-	double over;                 /* part of the shared one that the next cell gets */
+/* Splits bins among cells. Bins that end in a cell belong to it; the next bin may be shared with
+ * the next cell, in proportion to the overlap. */
+struct edge {                        /* bounds of a cell */
+	uint64_t own_end_ns, end_ns; /* end of its own bins; of the shared bin */
+	double over;                 /* share of the shared bin that the next cell gets */
 };
 struct gather {
 	const struct sparkline *sparkline;
 	uint64_t (*cells)[CLASSES];
-	struct edge *edges; /* by cell */
+	struct edge *edges; /* indexed by cell */
 	size_t count, cell;
-	uint64_t shared[CLASSES]; /* of the cell's shared bin; of classes that `used` has a bit for
-				   */
+	uint64_t shared[CLASSES]; /* time in the shared bin, by class; bits in `used` */
 	unsigned used;
 };
 _Static_assert((int)SPARKLINE_CELLS <= (int)SPARKLINE_BINS, "edges hold those of both pictures");
@@ -116,7 +116,8 @@ static void shared_split(struct gather *g)
 	}
 }
 
-/* [at_ns, end_ns) of a class: what lies in one cell and is its own, or not. */
+/* Adds [at_ns, end_ns) of a class up to the end of the cell's own or shared bins. Returns the end
+ * of what was added. */
 static uint64_t gather_part(struct gather *g, size_t class, uint64_t at_ns, uint64_t end_ns)
 {
 	const struct edge *e = &g->edges[g->cell];
@@ -132,7 +133,7 @@ static uint64_t gather_part(struct gather *g, size_t class, uint64_t at_ns, uint
 	return end_ns;
 }
 
-/* To the cell that an instant is in, or of whose shared bin; false: after the last. */
+/* Advances to the cell whose own or shared bins contain an instant; false: it is after the last. */
 static bool cell_reach(struct gather *g, uint64_t at_ns)
 {
 	while (at_ns >= g->edges[g->cell].end_ns) {
@@ -144,7 +145,7 @@ static bool cell_reach(struct gather *g, uint64_t at_ns)
 	return true;
 }
 
-/* Most lie in one cell's own bins: those are added at once, the others part by part. */
+/* Adds a timeline. Most spans lie in one cell's own bins and are added at once, others in parts. */
 static void gather_timeline(struct gather *g, const struct timeline *l, size_t first_class)
 {
 	uint64_t *cell = g->cells[0], own_end_ns = g->edges[0].own_end_ns;
@@ -182,7 +183,7 @@ static void gather(const struct sparkline *sparkline, uint64_t end_ns, uint64_t 
 	for (size_t cell = 0; cell < g.count; cell++) {
 		struct edge *e = &g.edges[cell];
 		double next = (double)(cell + 1);
-		size_t bin = (size_t)(next * per_cell); /* the first that does not end in it */
+		size_t bin = (size_t)(next * per_cell); /* the first that ends outside */
 
 		while ((double)bin * per_bin > next)
 			bin--;
@@ -197,7 +198,8 @@ static void gather(const struct sparkline *sparkline, uint64_t end_ns, uint64_t 
 	gather_timeline(&g, &sparkline->timelines[TIMELINE_GPU], HOST_CLASSES);
 }
 
-/* idle time comes when its gap ends, which may be after this picture was due */
+/* Idle time is known when its gap ends, which may be after the picture was finished, so 'i' is the
+ * default. */
 static void put_cells(struct sparkline_row *row, uint64_t (*cells)[CLASSES])
 {
 	for (size_t i = 0; i < SPARKLINE_CELLS; i++) {
@@ -209,8 +211,7 @@ static void put_cells(struct sparkline_row *row, uint64_t (*cells)[CLASSES])
 
 static void put_bins(struct sparkline_row *row, uint64_t (*cells)[CLASSES], double width_ns)
 {
-	static const size_t classes[SPARKLINE_SHARES] = { 0, 1, 2,
-							  4 }; /* of SPARKLINE_GPU_LETTERS */
+	static const size_t classes[SPARKLINE_SHARES] = { 0, 1, 2, 4 }; /* among the letters */
 
 	for (size_t i = 0; i < SPARKLINE_BINS; i++) {
 		row->host_bins[i] = most(cells[i], HOST_CLASSES, host_letters, '.');
@@ -265,7 +266,7 @@ static void span_add(struct timeline *l, uint64_t begin_ns, uint64_t ns, size_t 
 	l->spans[l->count++] = (struct span){ begin_ns, ns << CLASS_BITS | class };
 }
 
-/* What `sums` holds of a bin, from its begin on. */
+/* Writes the sums of a bin as spans from its begin on. */
 static void bin_put(struct timeline *l, uint64_t begin_ns, uint64_t sums[HOST_CLASSES])
 {
 	for (size_t i = 0; i < HOST_CLASSES; i++) {
@@ -276,12 +277,12 @@ static void bin_put(struct timeline *l, uint64_t begin_ns, uint64_t sums[HOST_CL
 	}
 }
 
-/* Allocates space for one more. */
+/* Allocates space for one more span. */
 static enum status timeline_reserve(const struct sparkline *sparkline, struct timeline *l,
 				    struct error *err)
 {
 	if (l->cap == SPANS_MAX) {
-		/* Puts the spans of each bin in order of class. */
+		/* Sort the spans of each bin by class and join them. */
 		struct timeline joined = { .spans = malloc(SPANS_MAX * sizeof(*l->spans)),
 					   .cap = SPANS_MAX };
 		uint64_t sums[HOST_CLASSES] = { 0 };
@@ -324,7 +325,7 @@ static inline enum status timeline_add(struct sparkline *sparkline, enum timelin
 	return ST_OK;
 }
 
-/* In the place of an older one, which is drawn. */
+/* Begins a picture, and finishes the older one in its slot. */
 static enum status sparkline_begin(struct sparklines *s, const struct step_list *steps, size_t row,
 				   struct sparkline **out, struct error *err)
 {
@@ -351,7 +352,7 @@ static enum status sparkline_begin(struct sparklines *s, const struct step_list 
 	return ST_OK;
 }
 
-/* The picture of a row in the making; NULL in *out: it is done already, or not wanted. */
+/* Finds or begins the open picture of a row; *out is NULL if it is finished or not wanted. */
 static inline enum status sparkline_find(struct sparklines *s, const struct step_list *steps,
 					 size_t row, struct sparkline **out, struct error *err)
 {
@@ -375,7 +376,7 @@ enum status sparklines_segment(struct sparklines *s, const struct step_list *ste
 			       const struct segment *seg, uint64_t begin_ns, uint64_t end_ns,
 			       struct error *err)
 {
-	enum { LEAD_OR_TAIL = CLASS_COUNT }; /* as the letters stand */
+	enum { LEAD_OR_TAIL = CLASS_COUNT }; /* follows the classes, in the order of the letters */
 	struct sparkline *sparkline;
 
 	if (!s->has_gpu)

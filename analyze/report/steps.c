@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps (DEFINITIONS.md 3) and what each GPU did in them, by wall time.  Only the end decides which
- * time between marks belongs to the step before, so it is kept apart until then.
+ * The report `steps` (DEFINITIONS.md 3), and what each GPU did in them by wall time. Which time
+ * between marks belongs to the step before is known only at the end, so it is separate until then.
  */
 #include "analyze/report/sparkline.h"
 #include "analyze/report/report_list.h"
@@ -23,7 +23,7 @@
 	X(STEP_COMPLETE, "complete", "complete", BOOL, MAX, "begin and end are in the window")     \
 	X(STEP_COUNTED, "counted", "counted", BOOL, MAX, "used for shares and means")              \
 	X(STEP_INFERRED, "inferred", NULL, BOOL, MAX, "no step was marked: the step is the window")
-/* Their begin is a key, too: numbers may come again. */
+/* The begin is a key too, because numbers may repeat. */
 static RANK_TABLE(steps, &table_ranks, STEP_COLUMNS, .since = "begin_ns");
 
 #define SUMMED_COLUMNS(X)                                                                          \
@@ -91,18 +91,18 @@ static RANK_TABLE(step_gpus, &table_steps, STEP_GPU_COLUMNS, .member = "gpus");
 static RANK_TABLE(strips, &table_steps, SPARKLINE_COLUMNS, .nest = NEST_NEVER,
 		  .null_texts = "host_cells gpu_cells host_bins gpu_bins", .is_picture = true);
 
-enum { AT_COMM_COUNT = CLASS_IDLE, AT_COUNT }; /* behind the classes of what runs */
+enum { AT_COMM_COUNT = CLASS_IDLE, AT_COUNT }; /* after the classes of work */
 struct by_clock {
 	uint64_t in_mark[AT_COUNT], in_gap[AT_COUNT];
 };
 struct gpu_steps {
 	struct by_clock *rows; /* by step row */
 	size_t cap;
-	uint64_t comm_count;   /* of the window, for a step that is inferred */
-	size_t row, event_row; /* step_list cursors */
+	uint64_t comm_count;   /* of the window, for an inferred step */
+	size_t row, event_row; /* cursors into step_list */
 	uint32_t process;
-	/* Segments within [from_ns, to_ns) are of `row`, as long as there are no more marks; what
-	 * they are of comes into its sums when that is over. */
+	/* Cache: segments within [from_ns, to_ns) belong to `row` while the number of marks is
+	 * `marks`. Their time is added to the row when that changes. */
 	uint64_t from_ns, to_ns, here_ns[CLASS_COUNT];
 	size_t marks;
 	bool in_mark;
@@ -111,7 +111,7 @@ struct steps_state {
 	struct gpu_steps *gpus; /* by the sweep's index */
 	size_t gpu_count;
 	struct sparklines *sparklines; /* by process id */
-	size_t *interval_row;          /* by process id */
+	size_t *interval_row;          /* cursors into step_list, by process id */
 	uint32_t process_count;
 };
 
@@ -148,7 +148,7 @@ static enum status gpus_reach(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-/* Nothing is known of where the next segment lies. */
+/* Adds the cached time to its row and clears the cache. */
 static void row_leave(struct gpu_steps *g)
 {
 	for (size_t i = 0; i < CLASS_COUNT; i++) {
@@ -160,7 +160,7 @@ static void row_leave(struct gpu_steps *g)
 	g->from_ns = g->to_ns = 0;
 }
 
-/* [at_ns, to_ns) of a segment, all in one row. */
+/* Adds [at_ns, to_ns) of a segment, which lies in one row. */
 static inline enum status put_part(struct accumulator *f, struct gpu_steps *g,
 				   const struct segment *seg, uint64_t at_ns, uint64_t to_ns,
 				   struct error *err)
@@ -174,7 +174,7 @@ static inline enum status put_part(struct accumulator *f, struct gpu_steps *g,
 				  at_ns, to_ns, err);
 }
 
-/* Cut where marks begin and end. */
+/* Splits a segment at the bounds of marks. */
 static enum status put_cut(struct accumulator *f, struct gpu_steps *g, const struct segment *seg,
 			   struct error *err)
 {
@@ -187,8 +187,7 @@ static enum status put_cut(struct accumulator *f, struct gpu_steps *g, const str
 		at_ns = steps->rows[0].begin_ns;
 	for (; at_ns < seg->end_ns; at_ns = to_ns) {
 		if (at_ns < g->from_ns || at_ns >= g->to_ns) {
-			/* The mark, or the gap after it, that an instant lies in; not before the
-			 * first. */
+			/* Find the mark, or the gap after it, that contains the instant. */
 			row_leave(g);
 			size_t row = steps_at(steps, at_ns, &g->row);
 			g->in_mark = at_ns < steps->rows[row].mark_end_ns;
@@ -257,7 +256,7 @@ static enum status steps_report_put(struct accumulator *f, const struct sorted_b
 	return ST_OK;
 }
 
-/* What a GPU did in all its windows. */
+/* Returns the time of a class on a GPU in all windows. */
 static uint64_t all_ns(const struct accumulator *f, size_t gpu, enum gpu_class class)
 {
 	const struct gpu_time *time = sweep_gpu(f->sweep, gpu).time;
@@ -337,7 +336,7 @@ static enum status end_step(struct accumulator *f, uint32_t process, size_t row,
 	return end_sparkline(f, process, row, keys, err);
 }
 
-/* All steps that have no row. */
+/* Adds up the steps without a row. */
 static enum status end_summed(struct accumulator *f, uint32_t process, struct error *err)
 {
 	const struct step_list *l = &f->steps[process];
@@ -401,7 +400,7 @@ static enum status steps_end(struct accumulator *f, struct error *err)
 
 /* ---- over all steps of a rank ----------------------------------------------------------- */
 
-/* The row of the rank's steps without one; NULL: each has its own. */
+/* Returns the row for the rank's steps without a row of their own; NULL: there are none. */
 static const union value *summed_of(struct tables *all, const union value *rank)
 {
 	struct table *t = tables_find(all, "steps_summed");
@@ -412,7 +411,8 @@ static const union value *summed_of(struct tables *all, const union value *rank)
 	return NULL;
 }
 
-/* What is least of so many hundredths of all walls, in order. */
+/* Returns the percentile of all step lengths: the least length that so many percent do not
+ * exceed. */
 static uint64_t percentile(const uint64_t *walls, const struct hist *all, uint64_t count,
 			   unsigned percent)
 {
@@ -421,7 +421,7 @@ static uint64_t percentile(const uint64_t *walls, const struct hist *all, uint64
 	return all ? hist_at(all, at) : walls[at];
 }
 
-/* `summed` NULL: there are no other steps than those of `walls`, of which there is one at least. */
+/* `summed` NULL: there are no other steps than the `kept` ones in `walls`, at least one. */
 static enum status stats_put(union value *row, uint64_t *walls, size_t kept,
 			     const union value *summed, struct error *err)
 {

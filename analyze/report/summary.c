@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of each GPU (DEFINITIONS.md 1, 2) and, with the other reports, the one page. */
+/* The report `summary`: the time of each GPU (DEFINITIONS.md 1, 2) and, with other reports, the
+ * page. */
 #include "analyze/report/shared.h"
 #include "analyze/report/report_list.h"
 
@@ -49,7 +50,7 @@ static RANK_TABLE_TYPE(gpus, &table_ranks, GPUS_COLUMNS, .null_texts = "name uui
 	  "part of lead, idle and tail; all rows add up to not_busy_ns")
 static RANK_TABLE(idle_causes, &table_gpus, CAUSE_COLUMNS, .by = "ns");
 
-enum { CAUSE_ROWS = CAUSE_HOST + SWEEP_PHASES }; /* host: one for each phase */
+enum { CAUSE_ROWS = CAUSE_HOST + SWEEP_PHASES }; /* host has one row for each phase */
 struct sums {
 	uint64_t at[GPU_COLUMNS]; /* by column, from GPU_SPAN on */
 	uint64_t causes[CAUSE_ROWS];
