@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that communicate, by their names (analyze/DEFINITIONS.md 2). */
+/* Recognizes kernels that communicate by their names (analyze/DEFINITIONS.md 2). */
 #include "convert/name/rules.h"
 
 #include <ctype.h>
@@ -7,30 +7,30 @@
 #include <strings.h>
 
 /*
- * Each is looked for as whole words in the name of the function, whatever separates these words:
+ * Each word is searched as whole words in the name of the function, whatever separates these:
  * "allreduce" is in all_reduce_kernel and in twoShotAllReduceKernel, "allgather" is not in
  * smallGather, and "hybridep" is not in hybrid_epilogue.
  */
 static const struct {
 	const char *word;
-	bool is_operation; /* compute kernels have it in their names, too: see is_compute() */
+	bool is_operation; /* also in names of compute kernels: see is_compute() */
 } words[] = {
-	{ "nccl", false }, /* NVIDIA's: ncclDevKernel_AllReduce_..., ncclSymkDevKernel_... */
-	{ "rccl", false }, /* AMD's; most of its kernels are called nccl..., as NCCL's are */
+	{ "nccl", false }, /* NVIDIA: ncclDevKernel_AllReduce_..., ncclSymkDevKernel_... */
+	{ "rccl", false }, /* AMD; most of its kernels have NCCL's names */
 	{ "mscclpp", false },
-	{ "msccl", false },   /* Microsoft's: mscclpp::..., RCCL's mscclKernel_... */
-	{ "nvshmem", false }, /* NVIDIA's: nvshmemi_..., PyTorch's c10d::nvshmem_extension */
+	{ "msccl", false },   /* Microsoft: mscclpp::..., RCCL's mscclKernel_... */
+	{ "nvshmem", false }, /* NVIDIA: nvshmemi_..., PyTorch's c10d::nvshmem_extension */
 	{ "nvshmemi", false },
 	{ "nvshmemx", false },
 	{ "deepep", false },   /* DeepSeek's DeepEP: deep_ep::internode::dispatch ... */
-	{ "dpskep", false },   /* ... and what it is called inside DeepSeek: dpsk::ep::intranode */
+	{ "dpskep", false },   /* its name inside DeepSeek: dpsk::ep::intranode */
 	{ "dpsk2ep", false },  /* the same, mangled */
 	{ "hybridep", false }, /* DeepEP's hybrid branch: hybrid_ep::dispatch_kernel */
 	{ "uccl", false },     /* UCCL: uccl::internode::combine */
 	{ "morimoe", false },  /* AMD's mori: mori::moe::EpDispatchIntraNodeKernel ... */
-	{ "mori3moe", false }, /* ... mangled */
+	{ "mori3moe", false }, /* the same, mangled */
 	{ "moricollective", false },
-	{ "epdispatch", false }, /* ... and by C names: EpDispatchInterNodeV1Kernel_bf16 */
+	{ "epdispatch", false }, /* mori's C names: EpDispatchInterNodeV1Kernel_bf16 */
 	{ "epcombine", false },
 	{ "pplx", false },              /* Perplexity's kernels: pplx::... */
 	{ "quickreduce", false },       /* vLLM on ROCm: quickreduce::allreduce_prototype_twoshot */
@@ -41,10 +41,10 @@ static const struct {
 	{ "hybridcubemesh", false },  /* PyTorch: c10d::intra_node_comm::hybridCubeMeshAllReduce */
 	{ "pushpullhalos", false },   /* Apex's peer memory */
 	{ "fusedmoecomm", false },    /* TRT-LLM: fusedMoeCommKernel */
-	{ "oneccl", false },          /* Intel's: oneccl_allreduce_pcie */
-	{ "hccl", false },            /* Huawei's and Habana's: HcclAllReduce ... */
-	{ "hcom", false }, /* ... and as a task of Ascend's profiler: hcom_allReduce__491_4_1 */
-	{ "bytedanceflux", false }, /* ByteDance's flux; its GEMMs compute, see is_compute() */
+	{ "oneccl", false },          /* Intel: oneccl_allreduce_pcie */
+	{ "hccl", false },            /* Huawei and Habana: HcclAllReduce ... */
+	{ "hcom", false },            /* a task in Ascend's profiler: hcom_allReduce__491_4_1 */
+	{ "bytedanceflux", false },   /* ByteDance's flux, except GEMMs: see is_compute() */
 	{ "bytedance4flux", false },
 	/* TRT-LLM and flashinfer: allreduce_fusion_kernel_oneshot_lamport, oneShotAllReduceKernel;
 	 * PyTorch: multimem_all_gather_kernel, all_to_all_v2d; XLA: all-reduce-start. */
@@ -58,14 +58,15 @@ static const struct {
 	{ "a2a", true }, /* moeA2ADispatchKernel, pplx-garden's a2a_dispatch_send_kernel */
 };
 
-/* Within a block or a warp all threads reduce, too. */
+/* Before an operation, these words mean that it runs within one GPU: threads of a block or warp
+ * also reduce. */
 static const char *const within_gpu[] = {
 	"warp", "block", "quad", "wave", "lane", "thread", "group", "cluster", "cta",
 };
-/* Names of fused kernels: what takes their time is the matrix product. */
+/* Words in names of fused kernels, which spend their time on the matrix product. */
 static const char *const computing[] = { "gemm", "matmul", "attention", "attn", "cutlass" };
 
-/* The name of the function, without the arguments of templates and calls. */
+/* Returns the length of the function's name without template arguments and parameters. */
 static size_t function_length(const char *kernel)
 {
 	static const char anonymous[] = "(anonymous namespace)";
@@ -83,7 +84,7 @@ static bool begins_word(const char *name, size_t at)
 	return isalpha(c) && (!isalpha(before) || (isupper(c) && islower(before)));
 }
 
-/* Whether `word` stands here and ends with a word of the name. */
+/* Returns whether the name begins with `word`, and a word of the name ends there. */
 static bool is_word(const char *name, size_t len, const char *word)
 {
 	size_t i;
@@ -96,7 +97,7 @@ static bool is_word(const char *name, size_t len, const char *word)
 	}
 	if (*word || i == len || !isalpha((unsigned char)name[i]))
 		return !*word;
-	/* "REDUCEKERNEL" cannot be split into words, "reduceKernel" can. */
+	/* "REDUCEKERNEL" cannot be split into words, but "reduceKernel" can. */
 	return isupper((unsigned char)name[i]);
 }
 
@@ -113,7 +114,8 @@ static bool ends_with_one(const char *name, size_t len)
 	return false;
 }
 
-/* Torch Inductor names a kernel by the operators whose inputs and results it makes:
+/* Returns whether a kernel computes although its name has an operation.  For example, Torch
+ * Inductor names a kernel by the operators whose inputs and results it makes:
  * triton_poi_fused_all_reduce_0. */
 static bool is_compute(const char *name, size_t len)
 {

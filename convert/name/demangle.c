@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader of the Itanium C++ ABI's names, which prints while it reads.  The C++ runtime's own
- * function has no limit of time and memory, and reads no name over 1,024 bytes, as those of CUTLASS
- * are.  What stands in the signatures of kernels is read; a name with anything else stays as it is.
+ * Reads names of the Itanium C++ ABI, and makes the text while it reads.  The C++ runtime's own
+ * function has no limits of time and memory, and reads no name longer than 1,024 bytes, which those
+ * of CUTLASS exceed.  Everything that occurs in signatures of kernels is supported; a name with
+ * anything else stays mangled.
  */
 #include "convert/name/name.h"
 
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Letters, and what they stand for. */
+/* Letters and their meanings, separated by semicolons. */
 static const char builtins[] =
 	"asigned char;bbool;cchar;ddouble;elong double;ffloat;g__float128;"
 	"hunsigned char;iint;junsigned int;llong;munsigned long;n__int128;"
@@ -20,14 +21,14 @@ static const char builtins[] =
 static const char d_builtins[] = "ndecltype(nullptr);ichar32_t;schar16_t;uchar8_t;aauto;hhalf";
 static const char std_names[] = "astd::allocator;bstd::basic_string;sstd::string;istd::istream;"
 				"ostd::ostream;dstd::iostream";
-static const char suffixes[] = "i;ju;ll;mul;xll;yull"; /* of numbers of these types */
-/* The figure is how many operands it has. */
+static const char suffixes[] = "i;ju;ll;mul;xll;yull"; /* suffixes of numbers, by their type */
+/* The digit is the number of operands. */
 static const char operators[] = "aN2&=;aS2=;aa2&&;ad1&;an2&;cl0();cm2,;co1~;dV2/=;de1*;dv2/;eO2^=;"
 				"eo2^;eq2==;ge2>=;gt2>;ix2[];lS2<<=;le2<=;ls2<<;lt2<;mI2-=;mL2*=;"
 				"mi2-;ml2*;mm1--;ne2!=;ng1-;nt1!;oR2|=;oo2||;or2|;pL2+=;pl2+;pp1++;"
 				"ps1+;pt2->;qu3?;rM2%=;rS2>>=;rm2%;rs2>>;ss2<=>";
 
-enum form { WHOLE, LOCAL, NAME }; /* with its result; without; without parameters, too */
+enum form { WHOLE, LOCAL, NAME }; /* with return type; without; without parameters as well */
 static struct text read_encoding(struct reader *r, enum form form);
 static struct type read_type(struct reader *r);
 static struct text read_name(struct reader *r, struct text *behind, bool is_encoding);
@@ -35,7 +36,7 @@ static struct text read_expression(struct reader *r, bool in_brackets);
 
 /* ---- template arguments ---- */
 
-/* A value of a type, or the name of a thing; behind L. */
+/* Reads a value, or the name of an object, after L. */
 static struct text read_literal(struct reader *r)
 {
 	struct text t = none, suffix = none;
@@ -57,7 +58,7 @@ static struct text read_literal(struct reader *r)
 	return t;
 }
 
-/* Joined with commas, without those that are empty. */
+/* Joins arguments with commas, without empty ones. */
 static struct text commas(struct reader *r, struct list l)
 {
 	struct text t = none;
@@ -67,7 +68,8 @@ static struct text commas(struct reader *r, struct list l)
 	return t;
 }
 
-/* Up to E.  Lists within come first: its own wait on a stack until it is whole. */
+/* Reads template arguments up to E.  Inner lists are stored first, so the arguments of this list
+ * wait on a stack until the list is complete. */
 static struct list read_arguments(struct reader *r)
 {
 	uint32_t base = r->waiting_count, count;
@@ -101,7 +103,7 @@ static struct list read_arguments(struct reader *r)
 	return (struct list){ r->argument_count - count, count };
 }
 
-/* "name<a, b>", behind I. */
+/* Reads arguments after I, and returns "name<a, b>". */
 static struct text read_template(struct reader *r, struct text name, struct list *out)
 {
 	bool in_lambda = r->in_lambda;
@@ -111,14 +113,14 @@ static struct text read_template(struct reader *r, struct text name, struct list
 
 	r->in_lambda = in_lambda;
 	struct text args = commas(r, l);
-	/* as the C++ runtime has it, where the last one is an empty pack, too */
+	/* like the C++ runtime, even if the last argument is an empty pack */
 	bool apart = last_of(r, args) == '>' && whole(r, r->arguments[l.at + l.count - 1]).len;
 
 	name = add(r, name, last_of(r, name) == '<' ? " <" : "<");
 	return add(r, join(r, name, args), apart ? " >" : ">");
 }
 
-/* Within an expansion, the element of a pack that is due. */
+/* Returns the current element of a pack inside an expansion, otherwise `t`. */
 static struct type element(struct reader *r, struct type t)
 {
 	if (!r->in_pack || !t.is_pack)
@@ -127,7 +129,7 @@ static struct type element(struct reader *r, struct type t)
 	return r->pack_index < t.pack.count ? r->arguments[t.pack.at + r->pack_index] : plain(none);
 }
 
-/* Behind T. */
+/* Reads a template parameter after T. */
 static struct type read_param(struct reader *r)
 {
 	uint32_t n = sequence(r, 10);
@@ -144,7 +146,7 @@ static struct type read_param(struct reader *r)
 	return t;
 }
 
-/* Behind S. */
+/* Reads a substitution after S. */
 static struct type read_substitution(struct reader *r)
 {
 	struct type t = plain(none);
@@ -161,7 +163,7 @@ static struct type read_substitution(struct reader *r)
 	return element(r, t);
 }
 
-/* A type once for each element of the pack in it; behind Dp. */
+/* Reads the type after Dp once for each element of the pack in it. */
 static struct type read_expansion(struct reader *r)
 {
 	uint32_t index = r->pack_index, count = r->pack_count, known = r->substitution_count;
@@ -175,7 +177,7 @@ static struct type read_expansion(struct reader *r)
 		r->s = begin;
 		struct text one = whole(r, read_type(r));
 
-		if (!r->pack_index) /* it is to be substituted once */
+		if (!r->pack_index) /* only the first adds substitutions */
 			known = r->substitution_count;
 		r->substitution_count = known;
 		t = comma(r, t, one);
@@ -199,7 +201,7 @@ static struct text read_source_name(struct reader *r)
 	return put(r, p, len);
 }
 
-/* Calls, casts and the like are not read. */
+/* Reads an expression.  Calls, casts and the like are not supported. */
 static struct text read_expression(struct reader *r, bool in_brackets)
 {
 	struct text t, sign;
@@ -239,7 +241,7 @@ static struct text read_expression(struct reader *r, bool in_brackets)
 
 /* ---- types ---- */
 
-/* Parameters up to E or the end of the name; "v" alone is none. */
+/* Reads parameters up to E or the end of the name; "v" alone means that there are none. */
 static struct text read_params(struct reader *r)
 {
 	struct text t = none;
@@ -253,14 +255,14 @@ static struct text read_params(struct reader *r)
 	return around(r, "(", t, ")");
 }
 
-/* A pointer or reference to it, or a pointer to a member. */
+/* Returns a pointer or reference to `t`, or a pointer to a member. */
 static struct type point(struct reader *r, struct type t, struct text sign)
 {
 	bool is_reference = r->pool[sign.at] == '&';
 
-	if (r->in_pack && !t.left.len) /* nothing of nothing */
+	if (r->in_pack && !t.left.len) /* an empty pack element stays empty */
 		return t;
-	if (is_reference && last_of(r, t.left) == '&') { /* references to references are one */
+	if (is_reference && last_of(r, t.left) == '&') { /* collapse references */
 		t.left.len -= sign.len == 1 && t.left.len > 1 &&
 			      r->pool[t.left.at + t.left.len - 2] == '&';
 		return t;
@@ -280,7 +282,7 @@ static struct type qualify(struct reader *r, struct type t, const char *word)
 
 	if ((r->in_pack && !t.left.len) ||
 	    (to->len >= len && !memcmp(r->pool + to->at + to->len - len, word, len)))
-		return t; /* it is already */
+		return t; /* it is already qualified */
 	*to = add(r, *to, word);
 	return t;
 }
@@ -303,7 +305,7 @@ static struct type read_array(struct reader *r)
 	return t;
 }
 
-/* What is no type of C++'s own, nor qualified: behind its first letter, c. */
+/* Reads a type that is neither built in nor qualified, after its first letter `c`. */
 static struct type read_compound(struct reader *r, char c)
 {
 	struct text behind = none, of;
@@ -359,7 +361,7 @@ static struct type read_type(struct reader *r)
 	}
 	if (take(r, "p")) {
 		t = read_expansion(r);
-	} else if (c == 'r' || c == 'V' || c == 'K') { /* the first is applied last */
+	} else if (c == 'r' || c == 'V' || c == 'K') { /* the first qualifier is applied last */
 		r->s += strspn(r->s, "rVK");
 		const char *end = r->s;
 
@@ -391,7 +393,7 @@ static struct type read_type(struct reader *r)
 
 /* ---- names ---- */
 
-/* `before` is the name of the class, for its constructors. */
+/* Reads a name without scopes.  `before` is the name of the class, for its constructors. */
 static struct text read_unqualified(struct reader *r, struct text before)
 {
 	struct text t = none;
@@ -420,7 +422,7 @@ static struct text read_unqualified(struct reader *r, struct text before)
 		r->is_plain = true;
 		r->is_template = false;
 	} else if (look_up(r, operators, 2, &t)) {
-		t.at++; /* the number of its operands */
+		t.at++; /* skip the number of operands */
 		t.len--;
 		t = around(r, "operator", t, "");
 	} else {
@@ -448,7 +450,7 @@ static struct text read_arguments_of(struct reader *r, struct text name, bool is
 	return name;
 }
 
-/* Behind N. */
+/* Reads a nested name after N. */
 static struct text read_nested(struct reader *r, struct text *behind, bool is_encoding)
 {
 	struct text t = none, name = none;
@@ -493,7 +495,7 @@ static struct text read_name(struct reader *r, struct text *behind, bool is_enco
 	r->is_template = r->is_plain = false;
 	if (take(r, "N")) {
 		t = read_nested(r, behind, is_encoding);
-	} else if (take(r, "Z")) { /* in a function */
+	} else if (take(r, "Z")) { /* a name local to a function */
 		t = read_encoding(r, LOCAL);
 		must(r, "E");
 		t = add(r, t, "::");
@@ -548,7 +550,7 @@ char *name_demangle(const char *name)
 
 	if (strncmp(name, "_Z", 2) != 0 || strnlen(name, MANGLED_MAX) == MANGLED_MAX)
 		return NULL;
-	struct reader *r = malloc(sizeof(*r)); /* of which what is not used costs nothing */
+	struct reader *r = malloc(sizeof(*r)); /* pages that are not used cost nothing */
 
 	if (!r)
 		return NULL;

@@ -2,9 +2,9 @@
 /*
  * mangled.h - for demangle.c: reads a mangled name letter by letter and builds texts.
  *
- * A text is a part of one pool of fixed size.  When the pool, a table or the nesting reaches its
- * limit, the name is given up, because nested substitutions can make gigabytes of a hundred bytes.
- * Functions that give up do not return.
+ * A text is a part of one pool of fixed size.  If the pool, a table or the nesting reaches its
+ * limit, demangling stops, because nested substitutions can make gigabytes from a hundred bytes.
+ * give_up() does not return: it jumps back to name_demangle().
  */
 #pragma once
 
@@ -19,7 +19,7 @@ enum {
 	MANGLED_MAX = 64 << 10,
 	PLAIN_MAX = 256 << 10,
 	SUBSTITUTIONS = 4096,
-	ARGUMENTS = 8192, /* of templates, in one name */
+	ARGUMENTS = 8192, /* template arguments in one name */
 	DEPTH = 512,
 };
 
@@ -29,25 +29,27 @@ struct text {
 struct list {
 	uint32_t at, count;
 };
-/* The text before and behind the name of something of this type: "int (*" and ")(float)". */
+/* A type as the text before and after a declared name: "int (*" and ")(float)". */
 struct type {
 	struct text left, right;
-	struct list pack; /* the arguments that it stands for, if it is a pack of them */
+	struct list pack; /* if `is_pack`: the arguments of the pack */
 	bool is_pack;
-	uint32_t param; /* T_ is 1: as a substitution it is what it means where that is used */
+	uint32_t param; /* template parameter + 1; a substitution by it means the argument at the
+			 * place of use */
 };
 struct reader {
 	const char *s;
 	jmp_buf failed;
 	unsigned depth;
 	uint32_t used, substitution_count, argument_count, waiting_count;
-	struct list params; /* what T_, T0_ and so on stand for */
-	/* The latest name: ends in template arguments; is of a function without a result. */
+	struct list params; /* arguments that T_, T0_ and so on stand for */
+	/* The latest name ends in template arguments; is that of a function without a return type.
+	 */
 	bool is_template, is_plain;
 	bool in_lambda;
-	bool in_pack; /* an expansion is under way, at this element of so many */
+	bool in_pack; /* inside an expansion: index and count of its elements */
 	uint32_t pack_index, pack_count;
-	/* From here on nothing is cleared. */
+	/* The members from here on are not zeroed. */
 	struct type substitutions[SUBSTITUTIONS], arguments[ARGUMENTS], waiting[ARGUMENTS];
 	char pool[POOL];
 };
@@ -76,7 +78,7 @@ static inline struct text join(struct reader *r, struct text a, struct text b)
 {
 	if (!a.len || !b.len)
 		return a.len ? a : b;
-	if (a.at + a.len != r->used) /* else it goes on where it is */
+	if (a.at + a.len != r->used) /* otherwise extend `a` in place */
 		a = put(r, r->pool + a.at, a.len);
 	put(r, r->pool + b.at, b.len);
 	a.len += b.len;
@@ -136,8 +138,8 @@ static inline bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* What the next `size` letters stand for by the list, which are taken; false: they are not there.
- */
+/* Looks up the next `size` letters in the list, skips them and returns their meaning in *out.
+ * Returns false if they are not in the list. */
 static inline bool look_up(struct reader *r, const char *list, size_t size, struct text *out)
 {
 	for (const char *p = list, *end; *p; p = end + (*end == ';')) {
@@ -162,7 +164,7 @@ static inline uint32_t number(struct reader *r)
 	return n;
 }
 
-/* "_" is 0, "0_" is 1, and so on; of substitutions in base 36. */
+/* Reads a sequence number: "_" is 0, "0_" is 1, and so on; in base 36 for substitutions. */
 static inline uint32_t sequence(struct reader *r, unsigned base)
 {
 	uint32_t n = 0, more = *r->s != '_';

@@ -1,53 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name.h - what the name of an event tells about it. */
+/* name.h - classifies events by their names.  All functions are stateless, so any thread may call
+ * them. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * Demangles C++ names as the C++ runtime does.
+ * Demangles C++ names like the C++ runtime does.
  *
- * CUPTI reports mangled names of kernels, while PyTorch's profiler, Nsight and all that looks for
- * "ncclDevKernel" or "at::native" use the C++ text.  Any thread may call; even a hostile name takes
- * only some milliseconds and megabytes.
+ * CUPTI reports mangled names of kernels, while PyTorch's profiler, Nsight and everything that
+ * searches for "ncclDevKernel" or "at::native" use the C++ text.  Even a hostile name takes only
+ * some milliseconds and megabytes.
  */
 
-/* The caller frees the result; NULL: the name is not mangled, or uses unsupported syntax. */
+/* Returns the demangled name, which the caller frees.  NULL: the name is not mangled, or uses
+ * unsupported syntax. */
 char *name_demangle(const char *name);
 
 /*
- * Tells by its name what an operator of a framework computes.
+ * Classifies an operator of a framework by what it computes.
  *
  * Names are those of PyTorch's dispatcher ("aten::addmm"), of libraries that register operators
  * there, of autograd's functions ("AddmmBackward0") and of torch.compile's kernels
- * ("triton_poi_fused_add_0").  It has no state; callers that ask for every event should keep the
- * answer by name.
+ * ("triton_poi_fused_add_0").  Callers with many events should cache the result by name.
  */
 
-/* "gemm", "convolution", "attention", ... or "other"; constant, never NULL. */
+/* Returns "gemm", "convolution", "attention", ... or "other": a constant, never NULL. */
 const char *operator_category(const char *name);
-/* Whether an operator is one that a layer calls, so that only a forward begins it. */
+/* Returns whether layers call an operator, so that it only occurs in a forward. */
 bool name_is_layer(const char *op);
 
 /*
- * What a server writes about a step into the annotation around it (DEFINITIONS.md 3).
+ * What an inference server writes about a step into the name of its annotation (DEFINITIONS.md 3).
  *
- * A request whose prompt is being read is in prefill; one that generates a token in each step is in
- * decode.
+ * A request whose prompt is being read is in prefill; a request that generates a token in each step
+ * is in decode.
  */
 
 enum { SERVING_UNKNOWN = UINT32_MAX };
-struct serving_step {             /* SERVING_UNKNOWN where the annotation does not say it */
-	uint32_t batch;           /* requests, or images */
-	uint32_t padded;          /* requests, with padding to the batch of a graph */
-	uint32_t prefill, decode; /* requests of each kind */
-	uint32_t tokens;          /* computed: those of prompts and one for each decode */
+struct serving_step {             /* SERVING_UNKNOWN: the annotation does not contain it */
+	uint32_t batch;           /* number of requests, or images */
+	uint32_t padded;          /* number of requests including padding to the batch of a graph */
+	uint32_t prefill, decode; /* number of requests of each kind */
+	uint32_t tokens;          /* computed tokens: those of prompts and one per decode */
 };
-/* Returns false if the name is not that of a server's step. */
+/* Parses a step's name.  Returns false if the name is not that of a server's step. */
 bool serving_step_of(const char *name, struct serving_step *out);
 
-/* What kernels do, by their names. */
+/* The work of kernels, by their names. */
 
 /* clang-format off */
 #define WORK_LIST(X)                                                                               \

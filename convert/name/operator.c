@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first word that is in the name decides; case is ignored.  Behind "=" it is the whole name,
- * but for a namespace, "_" at both ends and digits. */
+/* The first row with a word that the name contains decides; case is ignored.  A word after "=" must
+ * be the whole name without namespaces, "_" at both ends, and digits at the end. */
 static const struct {
 	const char *category, *words;
 } rows[] = {
 	{ "communication", "nccl gloo: c10d record_param_comms" },
-	/* Torch-Compiled Region, CompiledFunctionBackward */
+	/* "Torch-Compiled Region", "CompiledFunctionBackward" */
 	{ "compiled", "triton_ cpp_fused_ compiled torchdynamo aotdispatcher" },
 	{ "optimizer", "optimizer _foreach_ fused_adam fused_sgd" },
 	{ "attention", "attention flash_attn mha_ reshape_and_cache store_cache" },
@@ -25,8 +25,8 @@ static const struct {
 	{ "reduction", "linalg_vector_norm" },
 	{ "softmax", "softmax" },
 	{ "loss", "cross_entropy nll_loss _loss" },
-	/* lookup: FBGEMM's CppNode<SplitLookupFunction_sgd_Op>; pooled: permute_pooled_embs, of
-	   what bags summed up */
+	/* "lookup" is for FBGEMM's CppNode<SplitLookupFunction_sgd_Op>; "pooled" for
+	 * permute_pooled_embs, which permutes sums over bags. */
 	{ "embedding", "embedding lookup pooled" },
 	{ "pooling", "pool" },
 	{ "gemm",
@@ -66,7 +66,8 @@ static bool has_word(const char *name, size_t len, const char *word, size_t want
 	return false;
 }
 
-/* "_softmax_", "AddmmBackward0", "native_add": the word alone is left of it. */
+/* Removes "_" at both ends, digits, and endings such as "Backward": "_softmax_" becomes "softmax",
+ * "AddmmBackward0" becomes "Addmm". */
 static void trim(const char **name, size_t *len)
 {
 	static const char *const ends[] = { "_backward", "backward", "_forward" };
@@ -89,7 +90,7 @@ static void trim(const char **name, size_t *len)
 
 const char *operator_category(const char *name)
 {
-	static const char library[] = "fbgemm::"; /* most of its operators multiply no matrices */
+	static const char library[] = "fbgemm::"; /* "gemm" in it is no matrix product */
 	const char *whole = name, *colon;
 	size_t len, whole_len;
 

@@ -15,9 +15,9 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 enum {
-	PHASES_OWN = 128, /* a user's; ids of annotation rows (context.h) need the rest of a byte */
-	RULES_MAX = 1024, /* of one table */
-	SPELT_OUT_MOST = 4096, /* bytes of one expression: about 30 MB of the C library */
+	PHASES_OWN = 128,      /* phases of a user; context.h needs the other ids of a byte */
+	RULES_MAX = 1024,      /* rules in one table */
+	SPELT_OUT_MOST = 4096, /* bytes of one expression; regcomp() needs about 30 MB for them */
 };
 
 struct phase_row {
@@ -25,14 +25,13 @@ struct phase_row {
 	const char *match;
 };
 
-/* analyze/DEFINITIONS.md 4. */
+/* These rules are defined in analyze/DEFINITIONS.md 4. */
 static const struct phase_row phase_rows[] = {
 	{ PHASE_VALIDATION, "^(## )?(valid|eval)" },
 	{ PHASE_CHECKPOINT, "^(## )?(save_)?checkpoint" },
 	{ PHASE_DATA, "enumerate\\(Data(Loader|Pipe)\\)|data_?load|load_batch|wait_for_batch"
 		      "|copy_batch_to_gpu|data_batch_production" },
-	/* Megatron's timers and functions of pipelines, and of what data parallel ranks exchange.
-	 */
+	/* Megatron's timers and functions of pipelines, and timers of data parallel collectives. */
 	{ PHASE_COMMUNICATION, "^(## )?((forward|backward)[-_])+(send|recv)"
 			       "|^(send|recv)_(forward|backward)"
 			       "|(grads|params)-(all-reduce|reduce-scatter|all-gather)$" },
@@ -40,7 +39,7 @@ static const struct phase_row phase_rows[] = {
 	{ PHASE_BACKWARD, "^(## )?backward" },
 	{ PHASE_FORWARD, "^(## )?forward"
 			 "|(DistributedDataParallel|FullyShardedDataParallel)\\.forward" },
-	/* Steps of servers: vLLM's, SGLang's, ATOM's. */
+	/* steps of vLLM, SGLang and ATOM */
 	{ PHASE_PREFILL, "^execute_[0-9_]*context_[1-9][0-9]*\\([^)]*\\)_generation_0[^0-9]"
 			 "|^step\\[EXTEND |^prefill\\[bs=" },
 	{ PHASE_DECODE, "^execute_[0-9_]*context_0\\([^)]*\\)_generation_[1-9]"
@@ -51,12 +50,12 @@ static const struct phase_row phase_rows[] = {
 
 static const struct {
 	const char *match;
-	bool yields;      /* left out where the user's file has rules of steps */
-	unsigned grammar; /* of a server's steps; 0: no server's */
+	bool yields;      /* left out if the user's file has rules for steps */
+	unsigned grammar; /* see name_rules_grammar() */
 } step_rows[] = {
 	{ "^ProfilerStep[[:space:]]*#[[:space:]]*([0-9]+)", false, 0 },
-	/* Runs of a JAX program; the group matches no number, so that steps are counted.  So it is
-	 * with all that follow: vLLM's steps, SGLang's, ATOM's, and those of diffusion. */
+	/* Runs of a JAX program.  In this and all rules below, the group matches no number, so that
+	 * steps are counted: those of vLLM, SGLang, ATOM and of diffusion. */
 	{ "^XlaModule:[^[:space:]]*(train|step|update)", true, 0 },
 	{ "^execute_[0-9_]*context_[0-9]+\\([^)]*(\\))_generation_[0-9]", true, 1 },
 	{ "^step\\[([A-Z])[A-Z_]* bs=[0-9]", true, 2 },
@@ -73,15 +72,15 @@ static const char *const phase_words[] = {
 enum { PREFIX_MOST = 32 };
 
 struct rule {
-	unsigned phase;         /* of a rule for phases; of one for steps the grammar */
-	char text[PREFIX_MOST]; /* a name that matches begins with these letters ... */
-	unsigned prefix;        /* ... of which there are so many; see prefix_length() */
+	unsigned phase;         /* the rule's phase; in a rule for steps its grammar */
+	char text[PREFIX_MOST]; /* a matching name begins with these letters */
+	unsigned prefix;        /* number of these letters; see prefix_length() */
 	regex_t match;
 };
-struct rules { /* one table; rows are tried in order */
+struct rules { /* one table, whose rows are tried in order */
 	struct rule *rows;
 	size_t count, cap;
-	uint64_t squares; /* of spelt_out() of all rows */
+	uint64_t squares; /* sum of the squares of spelt_out() */
 };
 struct name_rules {
 	struct rules phases, steps, communication;
@@ -89,15 +88,16 @@ struct name_rules {
 	unsigned own_count;
 };
 
-/* Where in the user's file a rule stands, for messages. */
+/* The place of a rule in the user's file, for messages. */
 struct place {
 	const char *table;
 	size_t row;
 };
 
 /*
- * Letters and digits behind a ^ that stand for themselves: names that begin otherwise, nearly all,
- * are refused without the slow matcher.  None where another branch could match.
+ * Returns the number of letters and digits after a ^ that match only themselves.  Nearly all names
+ * begin differently, and are rejected without the slow matcher.  The result is 0 if the expression
+ * has alternatives.
  */
 static unsigned prefix_length(const char *match)
 {
@@ -118,15 +118,15 @@ static bool rule_match(const struct rule *r, const char *name, size_t count, reg
 }
 
 /*
- * How long an expression is at most when its repetitions are written out, which regcomp() does:
- * "(a{1,99}){1,99}" stands 9,801 times.  A {m,n} counts by its larger number; a *, + or ? behind a
- * group or another repetition doubles.  All factors are multiplied, as if each repetition stood
- * inside the next, so this may be too much, but never too little.
+ * Returns an upper bound of an expression's length with its repetitions written out, as by
+ * regcomp(): "(a{1,99}){1,99}" is repeated 9,801 times.  A {m,n} counts by its larger number; a *,
+ * + or ? after a group or another repetition doubles.  All factors are multiplied, as if each
+ * repetition were inside the next, so the result may be too large, but never too small.
  */
 static uint64_t spelt_out(const char *match)
 {
 	uint64_t size = strlen(match);
-	bool is_whole = false; /* what ends here is a group or a repetition */
+	bool is_whole = false; /* a group or a repetition ends here */
 
 	for (const char *p = match; *p && size <= SPELT_OUT_MOST; p++) {
 		bool was_whole = is_whole;
@@ -166,8 +166,8 @@ static bool refers_to_group(const char *match)
 }
 
 /*
- * regcomp() takes memory by the square of what it has to write out, and matching a reference back
- * to a group can take years, so both are refused before.
+ * Compiles an expression. regcomp() needs memory in proportion to the square of what it writes out,
+ * and matching a back reference to a group can take years, so both are refused.
  */
 static enum status compile(struct rules *t, const char *match, regex_t *out, char *why,
 			   size_t why_size)
@@ -237,7 +237,7 @@ static enum status phases_default(struct name_rules *r, struct error *err)
 	return ST_OK;
 }
 
-/* The phase with this name; name_rules_phase_count(): there is none. */
+/* Returns the phase with this name, or name_rules_phase_count() if there is none. */
 static unsigned phase_by_word(const struct name_rules *r, const char *word)
 {
 	unsigned i = 0, count = name_rules_phase_count(r);
@@ -247,7 +247,7 @@ static unsigned phase_by_word(const struct name_rules *r, const char *word)
 	return i;
 }
 
-/* A row of the user's "phases"; a word that is no phase yet becomes one. */
+/* Adds a row of the user's "phases".  A word that is not a phase yet becomes one. */
 static enum status phase_take(struct name_rules *r, const cJSON *row, struct place at,
 			      struct error *err)
 {
@@ -400,7 +400,8 @@ unsigned name_rules_pushed(const struct name_rules *r, const char *name)
 	return phase < name_rules_phase_count(r) ? phase : name_rules_phase(r, name);
 }
 
-/* The number that matched the rule's first group, or the last number in the name. */
+/* Returns the number that matched the rule's first group; if the rule has none, the last number in
+ * the name. */
 static uint64_t step_number(const char *name, const regmatch_t *groups)
 {
 	const char *digits = "", *p = name;
@@ -444,7 +445,7 @@ bool name_rules_communicates(const struct name_rules *r, const char *kernel)
 	return name_communicates(kernel) || rules_find(&r->communication, kernel) != NULL;
 }
 
-/* Of files in which all functions get input, and of names that only such functions have. */
+/* Files in which all functions load input, and names that only such functions have. */
 static const char *const data_files[] = {
 	"torch/utils/data/",
 	"dataloader.py",
@@ -487,12 +488,12 @@ static const char *const data_functions[] = {
 static const char *const saving_functions[] = { "save_checkpoint", "save_pretrained", "save_model",
 						"save_state" };
 
-/* Of a loop over validation data, such as "run_eval" and "validate_one_epoch". */
+/* Names of loops over validation data, such as "run_eval" and "validate_one_epoch". */
 static const char *const validating_functions[] = { "validate",   "validation", "evaluate",
 						    "evaluation", "eval",       "val" };
 static const char *const loop_ends[] = { "", "_epoch", "_one_epoch", "_step", "_loop", "_model" };
 
-/* Of "path/file.py(12): function", and of "$file.py:12 function" in an XSpace. */
+/* Returns the function in "path/file.py(12): function" or "$file.py:12 function" (XSpace). */
 static const char *function_of(const char *python)
 {
 	const char *function = *python == '$' ? strrchr(python, ' ') : strstr(python, "): ");
@@ -510,7 +511,7 @@ static bool begins_with(const char *text, const char *const *words, size_t count
 	return count > 0;
 }
 
-/* Whether a part of a path is at its begin or behind a slash or "$". */
+/* Returns whether `part` is at the begin of a path, or after a slash or "$". */
 static bool is_in(const char *python, const char *part)
 {
 	const char *at = strstr(python, part);

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Phases that Tacho knows; their ids are the same in every run.  A user's own phases, and unmapped
+/* Predefined phases.  Their ids are the same in every run; a user's own phases, and unmapped
  * annotations (context.h), come after. */
 /* clang-format off */
 #define PHASE_LIST(X)                                                                              \
@@ -37,34 +37,36 @@ enum phase {
 };
 
 struct name_rules;
-/* If `json` is NULL, only the defaults apply.  Errors name the rule. */
+/* Makes rules from a user's file.  If `json` is NULL, only the defaults apply.  Error messages name
+ * the rule. */
 enum status name_rules_new(struct name_rules **out, const char *json, size_t len,
 			   struct error *err);
 void name_rules_free(struct name_rules *r); /* accepts NULL */
 
-/* Returns how many phases have a name; those of PHASE_LIST come first. */
+/* Returns the number of phases of the rules; those of PHASE_LIST come first. */
 unsigned name_rules_phase_count(const struct name_rules *r);
 const char *name_rules_phase_name(const struct name_rules *r, unsigned phase);
 
 /* Returns the phase of an annotation's name, or PHASE_NONE if no rule matches. */
 unsigned name_rules_phase(const struct name_rules *r, const char *name);
-/* The same for a phase pushed through tacho.h: its name is the word of a phase, or the rules
- * decide. */
+/* Returns the phase that was pushed through tacho.h: if its name is not the word of a phase, the
+ * rules decide. */
 unsigned name_rules_pushed(const struct name_rules *r, const char *name);
-/* For "ProfilerStep#12" this is true with *number = 12.  A match without a number gives UINT64_MAX.
- */
+/* Returns whether the name marks a step, and its number: 12 for "ProfilerStep#12", UINT64_MAX if
+ * the name has none. */
 bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *number);
 /*
- * Servers mark their steps by annotations of several grammars, and one may write two for each
- * step.  Returns the grammar of a name that marks a server's step, from 1 on; 0: another mark.
+ * Returns the grammar of a name that marks a server's step, from 1 on; 0: another mark.  Servers
+ * name their annotations in several grammars, and some write annotations of two grammars for each
+ * step, of which only one may count.
  */
 unsigned name_rules_grammar(const struct name_rules *r, const char *name);
-/* Whether a kernel communicates, by the names of libraries only, ... */
+/* Returns whether a kernel communicates, by the names of libraries. */
 bool name_communicates(const char *kernel);
-/* ... or by the user's rules too. */
+/* Returns whether a kernel communicates, by the names of libraries or the user's rules. */
 bool name_rules_communicates(const struct name_rules *r, const char *kernel);
-/* The classes of GPU work.  If several run at once, the GPU counts as doing the first of them and
- * the others are hidden behind it; otherwise they are exposed. */
+/* The classes of GPU work.  If several run at once, the GPU counts as doing the first of them.  The
+ * others are hidden behind it; otherwise they are exposed. */
 enum gpu_class { CLASS_COMPUTE, CLASS_COMM, CLASS_COPY, CLASS_IDLE, CLASS_COUNT };
 /* Returns the class of GPU work; `communicates` is that of name_rules_communicates() for its name.
  */
@@ -78,16 +80,16 @@ static inline enum gpu_class event_class(const struct event *work, bool communic
  * for one that saves the model, PHASE_VALIDATION for one that validates it, otherwise PHASE_NONE.
  */
 unsigned name_function_phase(const char *python);
-/* Whether a range compiles code, for torch.compile, Triton or JAX. */
+/* Returns whether a range compiles code, for torch.compile, Triton or JAX. */
 bool name_compiles(const char *name);
-/* Whether a profiler begins or ends its own work in this Python function. */
+/* Returns whether a profiler begins or ends its own work in this Python function. */
 bool name_is_profiler(const char *python);
-/* Whether an annotation is what Inductor puts around the code that it compiled: an operator to what
- * the host does, as its name says nothing. */
+/* Returns whether Inductor wrote the annotation around the code that it compiled.  It counts as an
+ * operator, because its name does not describe what the host does. */
 bool name_is_compiled(const char *annotation);
-/* Whether only threads of an autograd engine run this op. */
+/* Returns whether only threads of an autograd engine run this operator. */
 bool name_rules_autograd(const struct name_rules *r, const char *op);
 
-/* Writes a kernel's name for people to out[cap], at most `width` columns (UTF-8).  Returns the
+/* Writes a short kernel name for people to out[cap], at most `width` columns of UTF-8.  Returns the
  * length without the NUL. */
 size_t name_short(const char *kernel, size_t width, char *out, size_t cap);

@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Reads digits at *at and moves behind them; a number that is too large is none. */
+/* Reads the number at *at and moves *at after it.  Returns false if there is none, or it is too
+ * large. */
 static bool number_take(const char **at, uint32_t *out)
 {
 	uint64_t value = 0;
@@ -37,7 +38,8 @@ static uint32_t sum_of(uint32_t a, uint32_t b)
 	return a + b;
 }
 
-/* "context_2(14721)", "generation_1(sq1sk12sqsq1sqsk12)": requests, and their tokens. */
+/* Reads "context_2(14721)" or "generation_1(sq1sk12sqsq1sqsk12)": the number of requests, and of
+ * their tokens. */
 static bool group_take(const char **at, const char *word, uint32_t *requests, uint32_t *tokens)
 {
 	const char *end;
@@ -52,7 +54,7 @@ static bool group_take(const char **at, const char *word, uint32_t *requests, ui
 	return end != NULL;
 }
 
-/* The number behind " key=", of what stands in brackets. */
+/* Returns the number after `key`, such as " bs=". */
 static uint32_t value_of(const char *name, const char *key)
 {
 	const char *at = strstr(name, key);
@@ -64,7 +66,8 @@ static uint32_t value_of(const char *name, const char *key)
 	return number_take(&at, &value) ? value : SERVING_UNKNOWN;
 }
 
-/* vLLM: execute_[TOKENS_]context_N(TOKENS)_generation_N(TOKENS), and with detailed sums. */
+/* Parses vLLM's execute_[TOKENS_]context_N(TOKENS)_generation_N(TOKENS), also with detailed sums.
+ */
 static bool vllm_of(const char *at, struct serving_step *s)
 {
 	uint32_t prompt, generated, all;
@@ -81,7 +84,7 @@ static bool vllm_of(const char *at, struct serving_step *s)
 	return true;
 }
 
-/* SGLang: step[EXTEND bs=2 toks=14721], with c= and g= where it is detailed. */
+/* Parses SGLang's step[EXTEND bs=2 toks=14721], also with the detailed c= and g=. */
 static bool sglang_of(const char *name, struct serving_step *s)
 {
 	bool is_decode = strncmp(name, "step[DECODE ", 12) == 0;
@@ -107,7 +110,7 @@ static bool sglang_of(const char *name, struct serving_step *s)
 	return true;
 }
 
-/* ATOM: prefill[bs=2 tok=14721 ...], decode[bs=117/128 tok=117 ...]. */
+/* Parses ATOM's prefill[bs=2 tok=14721 ...] and decode[bs=117/128 tok=117 ...]. */
 static bool atom_of(const char *name, struct serving_step *s)
 {
 	const char *at = name;

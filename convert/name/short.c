@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel's name for people.  The demangled text is read as slices, never copied as a whole:
- * names run to many kilobytes, what is shown to some fifty columns.
+ * Makes short kernel names for people.  The demangled text is read as slices and never copied as a
+ * whole: names may have many kilobytes, but only about fifty columns are shown.
  */
 #include "convert/name/rules.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-	NEST_MAX = 64,  /* brackets; what is deeper is shown as it stands */
-	DEPTH_MAX = 12, /* templates within templates */
+	NEST_MAX = 64,  /* open brackets; deeper text is not analysed */
+	DEPTH_MAX = 12, /* nested templates */
 };
 #define ELLIPSIS "…"
 #define JOINT    " · "
@@ -22,14 +22,14 @@ struct slice {
 	size_t len;
 };
 
-/* Text in the making, cut at its cap; `wide` tells that it was. */
+/* A text that is being made.  `wide`: some of it did not fit into `cap`. */
 struct line {
 	char *p;
 	size_t len, cap;
 	bool wide;
 };
 
-/* One C++ name without scopes: ident<args>. */
+/* A C++ name without scopes: ident<args>. */
 struct part {
 	struct slice ident, args;
 };
@@ -63,7 +63,7 @@ static const char *const looked_through[] = {
 	"gpu_index_kernel",
 	NULL,
 };
-/* Template arguments that are never the functor. */
+/* Template arguments that are never a functor. */
 static const char *const no_functors[] = {
 	"float",
 	"double",
@@ -92,7 +92,7 @@ static const char *const no_functors[] = {
 	NULL,
 };
 static const char *const cutlass_kernels[] = { "Kernel", "Kernel2", NULL };
-/* Members that say nothing without their class. */
+/* Members whose names mean nothing without their class. */
 static const char *const empty_members[] = { "type", "Params", "kernel", NULL };
 
 static bool listed(const char *const *list, struct slice s)
@@ -126,7 +126,7 @@ static bool slice_begins(struct slice s, const char *begin)
 	return s.len >= len && memcmp(s.p, begin, len) == 0;
 }
 
-/* Brackets that are open; a '>' that closes no '<' is an operator. */
+/* The open brackets.  A '>' that closes no '<' is an operator. */
 struct nest {
 	char open[NEST_MAX];
 	size_t depth;
@@ -176,7 +176,8 @@ static void nest_step(struct nest *n, const char *at, const char *begin)
 	}
 }
 
-/* Up to the first `stop` outside of brackets, or all; *s is what stands behind it. */
+/* Returns the text up to the first `stop` outside of brackets, or all of it.  *s becomes the text
+ * after it. */
 static struct slice slice_take(struct slice *s, const char *stop)
 {
 	struct nest n = { .depth = 0 };
@@ -195,7 +196,8 @@ static struct slice slice_take(struct slice *s, const char *stop)
 	return head;
 }
 
-/* Up to the next space outside of brackets; "operator()() const::{lambda()#1}" is one word. */
+/* Returns the text up to the next space outside of brackets.  "operator()() const::{lambda()#1}" is
+ * one word. */
 static struct slice slice_word(struct slice *s)
 {
 	struct slice word = slice_take(s, " "), more;
@@ -207,7 +209,7 @@ static struct slice slice_word(struct slice *s)
 	return word;
 }
 
-/* The last word: drops the return type. */
+/* Returns the last word, without the return type. */
 static struct slice slice_last_word(struct slice s)
 {
 	struct slice word = { s.p, 0 }, next;
@@ -224,7 +226,7 @@ static struct part part_split(struct slice s)
 {
 	struct part part = { s, { s.p, 0 } };
 	struct nest n = { .depth = 0 };
-	size_t i = strcspn(s.p, "<({["); /* the whole text ends with a NUL */
+	size_t i = strcspn(s.p, "<({["); /* the text ends with a NUL */
 
 	if (i >= s.len)
 		return part;
@@ -247,7 +249,7 @@ static bool is_scope_only(struct slice s)
 	       slice_begins(s, "operator");
 }
 
-/* The innermost scope with a name of its own: a lambda is called as its function is. */
+/* Returns the innermost scope with a name of its own: a lambda is named like its function. */
 static struct part part_of(struct slice name)
 {
 	struct slice all = name, scope;
@@ -288,7 +290,7 @@ static size_t columns(const char *p, size_t len)
 	return count;
 }
 
-/* Bytes of the first `count` columns. */
+/* Returns the number of bytes of the first `count` columns. */
 static size_t columns_bytes(const char *p, size_t len, size_t count)
 {
 	size_t i = 0;
@@ -306,7 +308,7 @@ static bool is_number(struct slice s)
 
 static void line_put_part(struct line *l, struct part part, unsigned depth);
 
-/* "(cub::Algorithm)3" is 3, "2ul" is 2. */
+/* Returns 3 for "(cub::Algorithm)3", 2 for "2ul", and other arguments unchanged. */
 static struct slice arg_number(struct slice arg)
 {
 	struct slice rest = arg;
@@ -326,7 +328,7 @@ static struct slice arg_number(struct slice arg)
 	return rest;
 }
 
-/* A type: its last scope, with the words and signs around it ("float const*"). */
+/* Appends a type: its last scope, with the words and signs around it ("float const*"). */
 static void line_put_arg(struct line *l, struct slice arg, unsigned depth)
 {
 	struct slice word, tail;
@@ -371,7 +373,7 @@ static void line_put_part(struct line *l, struct part part, unsigned depth)
 	line_put_text(l, ">");
 }
 
-/* ident<a, b, …>: as many arguments as fit, false when not even <…> does. */
+/* Appends ident<a, b, …> with as many arguments as fit.  Returns false if not even <…> fits. */
 static bool line_put_fitting(struct line *l, struct part part, size_t width)
 {
 	char cap[512];
@@ -403,7 +405,8 @@ static bool line_put_fitting(struct line *l, struct part part, size_t width)
 	return true;
 }
 
-/* Cut in its middle, 3 : 2: tile sizes stand at the end. */
+/* Appends a text, shortened in its middle at a ratio of 3 : 2, because tile sizes are at the end.
+ */
 static void line_put_middle(struct line *l, struct slice s, size_t width)
 {
 	size_t have = columns(s.p, s.len), left, skip;
@@ -419,7 +422,7 @@ static void line_put_middle(struct line *l, struct slice s, size_t width)
 	line_put(l, s.p + skip, s.len - skip);
 }
 
-/* The first template argument that is a function of some kind; false: there is none. */
+/* Finds the first template argument that is a functor.  Returns false if there is none. */
 static bool functor_find(struct part of, struct part *out)
 {
 	struct slice args = of.args, arg;
@@ -459,7 +462,7 @@ static void line_put_wrapped(struct line *l, struct part functor, struct slice w
 
 	line_put_part(&whole, functor, 0);
 	used = columns(whole.p, whole.len) + 3;
-	if (whole.wide || used + 5 > width) { /* no cap for a piece of the wrapper */
+	if (whole.wide || used + 5 > width) { /* no room for a part of the wrapper */
 		if (!line_put_fitting(l, functor, width))
 			line_put_middle(l, functor.ident, width);
 		return;
@@ -475,7 +478,8 @@ static void line_put_wrapped(struct line *l, struct part functor, struct slice w
 	line_put_text(l, ELLIPSIS);
 }
 
-/* Without the C++ text: the last identifier of the nested name, "_ZN2at6native4fooI..." is foo. */
+/* Returns the last identifier of a mangled name that could not be demangled: "foo" in
+ * "_ZN2at6native4fooI...". */
 static struct slice mangled_last(struct slice s)
 {
 	struct slice last = s;
@@ -503,7 +507,8 @@ static struct slice signature_cut(struct slice s)
 	return s;
 }
 
-/* A text that is no C++ signature ("Memcpy HtoD (Pageable -> Device)") is shown as it is. */
+/* Returns whether a text is a C++ signature.  Others, such as "Memcpy HtoD (Pageable -> Device)",
+ * are shown unchanged. */
 static bool is_signature(struct slice s, struct slice word)
 {
 	if (word.len && word.p[0] == '(' && !slice_begins(word, "(anonymous namespace)::"))

@@ -16,7 +16,7 @@ const char *work_word(enum work work)
 	return words[work];
 }
 
-/* The first that a name contains decides; case is ignored. */
+/* The first part that the name contains decides; case is ignored. */
 static const struct {
 	const char *part;
 	enum work work;
@@ -51,7 +51,7 @@ static const struct {
 	{ "tensorop_s1688gemm", WORK_GEMM_TF32 },
 	{ "gemm", WORK_GEMM },
 	{ "cutlass", WORK_GEMM },
-	{ "cijk_", WORK_GEMM }, /* Tensile, of rocBLAS and hipBLASLt */
+	{ "cijk_", WORK_GEMM }, /* Tensile, used by rocBLAS and hipBLASLt */
 	{ "direct_copy_kernel", WORK_COPY },
 	{ "catarraybatchedcopy", WORK_COPY },
 	{ "copy_kernel", WORK_COPY },
@@ -63,7 +63,7 @@ enum work work_of(const char *kernel)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		const char *at = strcasestr(kernel, parts[i].part);
 
-		/* "align1" is not the begin of "align16" */
+		/* "align1" must not match "align16" */
 		if (at && !(isdigit((unsigned char)parts[i].part[strlen(parts[i].part) - 1]) &&
 			    isdigit((unsigned char)at[strlen(parts[i].part)])))
 			return parts[i].work;

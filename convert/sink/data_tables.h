@@ -20,7 +20,7 @@ enum data_table_id {
 	TABLE_WINDOWS,
 	TABLE_DESCRIPTION,
 	/* Rows of the next three tables come while the trace is read, and those of the last table
-	   at its end. */
+	 * at its end. */
 	TABLE_EVENTS,
 	TABLE_STEPS,
 	TABLE_PHASES,

@@ -26,7 +26,7 @@ struct out; /* one output file or folder (convert/output/output.h) */
 enum sink_scope {
 	SINK_WHOLE,       /* one output, all inputs merged on one clock: log, text */
 	SINK_PER_PROCESS, /* one output per process, never merged: chrome, memory; with more than
-			     one process -o names a folder */
+			   * one process -o names a folder */
 	SINK_EITHER,      /* one output per process if -o names a folder, otherwise one for all */
 };
 
@@ -50,7 +50,7 @@ struct sink_request {
 	const struct sink_attachment *attachments; /* for wants_report; borrowed until free() */
 	size_t attachment_count;
 	struct buf *names; /* file names of the run so far, each with its NUL, for a type with
-			      is_folder; borrowed until free() */
+			    * is_folder; borrowed until free() */
 	bool may_exceed;   /* the caller enforces viewer_most and removes a larger file */
 };
 
@@ -64,7 +64,7 @@ struct sink {
 	 * outside the format's subject (for memory: all except samples of memory). */
 	uint64_t written, left_out;
 	bool has_launches, has_launched; /* for draws_arrows: there are calls, and GPU work, with
-					    correlation ids */
+					  * correlation ids */
 	uint64_t viewer_bytes; /* after close(): unpacked size of the file for the viewer */
 	struct buf lines;      /* bytes that sink_flush() writes */
 };

@@ -18,7 +18,7 @@ enum {
 	STEM_BYTES = 256,
 	MANIFEST_CEILING = 1 << 20,
 	/* Modification time of all files, so that the same input gives the same bytes.  zip writes
-	   a time before 1980 the same way in all time zones. */
+	 * a time before 1980 the same way in all time zones. */
 	MADE_S = 0,
 };
 

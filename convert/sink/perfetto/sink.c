@@ -24,7 +24,7 @@ struct of_process {
 	/* Adjacent intervals with the same phase so far; empty: there is none. */
 	struct phase_interval open;
 	uint64_t first_ns, last_ns; /* first begin and last end of its events in the file; last_ns
-				       0: none yet */
+				     * 0: none yet */
 };
 struct perfetto {
 	struct sink base; /* base.lines: an event that is larger than the output can reserve */

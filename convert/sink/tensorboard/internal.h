@@ -163,7 +163,7 @@ struct tb_space {
 	uint32_t in_use_name;                      /* name of counters that sample memory in use */
 	uint64_t bytes;                            /* bytes of the file so far */
 	uint64_t call_at; /* number of this XSpace among those of the run; makes ids of arrows
-			     unique */
+			   * unique */
 };
 
 enum status tb_space_open(struct tb_space **out, const struct sink_request *req,

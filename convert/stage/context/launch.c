@@ -438,7 +438,7 @@ enum status launch_find(struct context *c, size_t count, struct error *err)
 				TRY(call_enter(c, call, err));
 			else if (call->kind == KIND_API && starts_work(c, call))
 				table_of(c, call)->totals.launches++; /* without a correlation its
-									 work cannot be found */
+								       * work cannot be found */
 		}
 		if (event_is_gpu_work(e) || e->kind == KIND_SYNC)
 			TRY(work_find(c, e, &s->copies[copies], &is_known, err));
