@@ -9,7 +9,7 @@
 struct loaded { /* inputs that share a trace */
 	struct input **inputs;
 	size_t count;
-	const char *last; /* path of the last of them */
+	const char *last; /* path of the last input */
 	struct trace *trace;
 	struct pipeline pipeline;
 };
@@ -17,7 +17,7 @@ struct loaded { /* inputs that share a trace */
 static void unload(struct run *r, struct loaded *l)
 {
 	set_reading(r, NULL);
-	for (size_t i = 0; i < WRITERS; i++) { /* of a run that failed */
+	for (size_t i = 0; i < WRITERS; i++) { /* left by a run that failed */
 		sink_free(r->writers[i].sink);
 		r->writers[i].sink = NULL;
 	}
@@ -28,11 +28,12 @@ static void unload(struct run *r, struct loaded *l)
 	free(l->inputs);
 }
 
-/* An output that lies beside its inputs is none itself: it says what it was made of. */
+/* Records the inputs' identities in the output, so that a later run over a folder with both skips
+ * the output. */
 static enum status name_sources(const struct run *r, struct trace *trace, size_t first,
 				size_t count, struct error *err)
 {
-	enum { NAMED_BYTES = 4096 }; /* one that is there is enough */
+	enum { NAMED_BYTES = 4096 }; /* some of the inputs are enough */
 	struct provenance *p = trace_provenance(trace);
 	RELEASED_BY(buf_release) struct buf text;
 
@@ -80,7 +81,7 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 			l->count++;
 		else if (count == 1)
 			return st;
-		else if (!l->count && i + 1 == first + count) /* no other is left */
+		else if (!l->count && i + 1 == first + count) /* no other input is left */
 			return fail(err, st, NOWHERE, "%s: %s", path, err->text);
 		else
 			note_fault(r, path, err);
@@ -95,7 +96,7 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 	return ST_OK;
 }
 
-/* What --max-size was asked to sum up is no loss for --strict. */
+/* Adds to the account.  Events that --max-size merged on request are no losses for --strict. */
 static void account_for(struct run *r, struct trace *trace)
 {
 	account_add(&r->account, trace);
@@ -161,7 +162,7 @@ bool is_one_output(const struct run *r)
 	       (r->type->scope == SINK_EITHER && !out_names_folder(r->common.output));
 }
 
-/* The first process from `from` on that has a file; 0: none. */
+/* Returns the first process from `from` on that gets a file, or 0. */
 static uint32_t next_process(const struct run *r, const struct trace *t, uint32_t from)
 {
 	for (; from <= trace_count(t, TRACE_PROCESSES); from++)
@@ -171,7 +172,7 @@ static uint32_t next_process(const struct run *r, const struct trace *t, uint32_
 	return 0;
 }
 
-/* Whether a name is one that the user would give to a file of this format: "two.json.gz". */
+/* Returns whether users would give this name to a file of the format, such as "two.json.gz". */
 static bool is_file_name(const struct sink_type *type, const char *name)
 {
 	const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash : name, '.');
@@ -203,14 +204,15 @@ static enum status decide_folder(struct run *r, const struct trace *t, struct er
 	return ST_OK;
 }
 
-/* One pass over the input for up to WRITERS processes; *from moves behind them, 0 at the end. */
+/* Makes one pass over the input for up to WRITERS processes.  *from is set to the next process, or
+ * to 0 at the end. */
 static enum status convert_some(struct run *r, struct loaded *l, uint32_t *from, size_t *count_out,
 				bool *source_failed, struct error *err)
 {
 	uint32_t process = next_process(r, l->trace, *from);
 	size_t count = 0, most = r->is_folder ? WRITERS : 1;
 
-	if (!process && trace_count(l->trace, TRACE_PROCESSES)) { /* the filter wants none */
+	if (!process && trace_count(l->trace, TRACE_PROCESSES)) { /* all are filtered out */
 		r->account.lost[LOSS_CUT_OUT] += trace_provenance(l->trace)->events;
 		*from = 0;
 		return ST_OK;
@@ -224,7 +226,7 @@ static enum status convert_some(struct run *r, struct loaded *l, uint32_t *from,
 	return pump_writers(r, l->pipeline.top, count, source_failed, err);
 }
 
-/* One pass over an input; *again when its files were too large and are to be made once more. */
+/* Makes one pass over an input.  *again: its files had a wrong size and must be written again. */
 static enum status input_once(struct run *r, size_t i, uint32_t *from, bool *again,
 			      bool *input_failed, struct error *err)
 {
@@ -239,7 +241,7 @@ static enum status input_once(struct run *r, size_t i, uint32_t *from, bool *aga
 		status = decide_folder(r, l.trace, err);
 	if (status == ST_OK)
 		status = convert_some(r, &l, from, &files, input_failed, err);
-	if (*input_failed && l.pipeline.top) { /* what was read is written all the same */
+	if (*input_failed && l.pipeline.top) { /* write what was read */
 		fault = status;
 		status = ST_OK;
 	}
@@ -270,7 +272,7 @@ static enum status convert_input(struct run *r, size_t i, bool *input_failed, st
 				    WRITERS);
 		before = from;
 		status = input_once(r, i, &from, &again, &failed, err);
-		/* the next pass ends there as well, but for other processes */
+		/* continue: the next pass fails at the same place, but writes other processes */
 		if (failed && status != ST_OK && from > before) {
 			fault = status;
 			status = ST_OK;

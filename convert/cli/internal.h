@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - one run of tacho-convert: its options and its state.  It belongs to one thread,
- * except for the members that the progress line reads.
+ * internal.h - one run of tacho-convert: its options and its state.  One thread uses it, except for
+ * the members that the progress line reads.
  */
 #pragma once
 
@@ -28,47 +28,49 @@
 
 enum {
 	SIZE_ATTEMPTS = 10,
-	SIZE_LENGTHS = 512, /* classes of durations: eight to an octave */
+	SIZE_LENGTHS = 512, /* classes of durations: eight per octave */
 };
 
 /* The search for one process's threshold; element 0 is for a file of all processes. */
 struct size_file {
-	uint64_t bytes, most; /* of the last attempt; the bound that it is nearest to, 0: none */
-	struct size_attempt { /* bytes 0: there was none */
+	uint64_t bytes, most; /* last attempt: its size, and the tightest bound; 0: none */
+	struct size_attempt { /* bytes 0: no such attempt */
 		uint64_t min_ns, bytes;
 	} large, fits;   /* the highest threshold that was too low, and the lowest that fits */
-	bool is_settled; /* `fits` is what the last attempt repeats */
-	uint64_t counts[SIZE_LENGTHS]; /* events by their duration */
+	bool is_settled; /* the next attempt repeats `fits` and is the last one */
+	uint64_t counts[SIZE_LENGTHS]; /* number of events, by class of duration */
 };
 struct size_run { /* zeroed: no bound */
 	bool is_on;
-	unsigned attempt;           /* from 1; 0: not begun */
-	const struct trace *trace;  /* of the first attempt */
+	unsigned attempt;           /* number of the attempt, from 1; 0: not begun */
+	const struct trace *trace;  /* trace of the first attempt */
 	uint64_t *min_ns;           /* thresholds by process */
-	struct lod_request request; /* of the next attempt */
+	struct lod_request request; /* request of the next attempt */
 	struct size_file *files;
 	uint32_t process_count;
-	struct lod_totals totals; /* of what was written */
-	uint64_t summed;          /* of the last files: losses that were asked for */
-	char copy_path[32];       /* of standard input's copy; empty: none */
+	struct lod_totals totals; /* totals of all written files */
+	uint64_t summed;          /* events that the last attempt merged: intended losses */
+	char copy_path[32];       /* path of standard input's copy; empty: none */
 	int copy_fd;
-	_Atomic uint64_t copied; /* bytes of it so far, for the progress line */
+	_Atomic uint64_t copied; /* bytes of the copy so far, for the progress line */
 };
 
-/* Call this before an input is opened: it copies standard input, to read it more than once. */
+/* Copies standard input, so that it can be read more than once, and sets *path to the copy.  Call
+ * it before an input is opened. */
 enum status size_path(struct size_run *s, const char **path, const char *scratch,
 		      struct error *err);
-/* Begins another attempt, when the tables of the input are complete. */
+/* Begins another attempt.  The tables of the input must be complete. */
 enum status size_begin(struct size_run *s, const struct trace *trace, struct error *err);
 /* Counts events by their duration in the first attempt. */
 enum status size_put(void *self, const struct batch *batch, struct error *err);
-/* Notes a file that was written; `most` 0: no bound. */
+/* Notes the size of a written file; `most` 0: it has no bound. */
 void size_note(struct size_run *s, uint32_t process, uint64_t bytes, uint64_t most);
-/* Whether files noted since size_begin() are too large, and the next attempt is worth it. */
+/* Sets *again if a file noted since size_begin() has a wrong size and another attempt is worth it.
+ */
 enum status size_again(struct size_run *s, bool *again, struct error *err);
-/* Keeps what was written; `lod` may be NULL. */
+/* Adds the totals of the files that are kept; `lod` may be NULL. */
 void size_keep(struct size_run *s, const struct source *lod);
-void size_end(struct size_run *s); /* of these files; the next may begin */
+void size_end(struct size_run *s); /* ends the search for these files */
 void size_release(struct size_run *s);
 /* Appends "1000 events: 200 kept, ...", or nothing if nothing was merged. */
 void size_account(const struct size_run *s, struct buf *out);
@@ -86,15 +88,16 @@ enum { OPEN_PORT = 9001 };
 struct open_options {
 	bool open;
 	const char *viewer;  /* origin of the interface: "https://ui.perfetto.dev" */
-	uint64_t timeout_ns; /* to give up if nobody fetches the trace */
-	char *temporary;     /* of open_begin(); NULL: none */
+	uint64_t timeout_ns; /* time after which the server gives up */
+	char *temporary;     /* file made by open_begin(); NULL: none */
 };
 extern const struct option open_rows[]; /* rows for a set over struct open_options */
 
-/* Refuses outputs that cannot be shown, before the work.  `type` is the output's format. */
+/* Returns ST_USAGE for outputs that cannot be shown.  Call it before the conversion.  `type` is the
+ * output's format. */
 enum status open_check(const struct open_options *o, const char *type, const char *output,
 		       struct error *err);
-/* Makes a new file in `scratch` if there is no -o. */
+/* Makes a temporary file in `scratch` if there is no -o. */
 enum status open_begin(struct open_options *o, const char **output, const char *scratch,
 		       struct error *err);
 /*
@@ -106,7 +109,7 @@ enum status open_end(struct open_options *o, const char *output, bool was_writte
 
 /* ---- the run ---- */
 
-/* How many processes of one input are written at once in one pass over it. */
+/* Number of processes of one input that are written in one pass over it. */
 enum { WRITERS = 8, ATTACHMENTS = 2 /* report.txt, report.json */, TEXT_CEILING = 1 << 20 };
 
 struct own_options {
@@ -114,14 +117,15 @@ struct own_options {
 	const char *align, *run;
 	uint64_t max_size; /* 0: no bound */
 };
-/* A file that is being written; for a folder, a writer writes one after the other. */
+/* A file that is being written.  For a folder, a writer writes several files, one after the other.
+ */
 struct file_writer {
 	struct out *out;
-	struct sink *sink; /* NULL: waits for its first event, which names the file */
+	struct sink *sink; /* NULL: no event yet; the first one names the file */
 	struct run *run;
 	struct trace *trace;
 	uint32_t process;
-	uint64_t viewer_bytes; /* of the file that type->viewer_most bounds */
+	uint64_t viewer_bytes; /* size of the file that type->viewer_most limits */
 };
 struct before { /* the state to which a discarded attempt returns */
 	struct account account;
@@ -140,61 +144,62 @@ struct run {
 	const struct context *context; /* of the inputs that are being read; NULL: none */
 	struct budget budget;
 	struct input_paths paths;
-	bool is_folder, is_decided; /* whether -o is a folder */
+	bool is_folder, is_decided; /* -o is a folder; that is decided */
 	struct file_writer writers[WRITERS];
 	struct size_run size;
 	struct before before;
-	struct out *done;    /* files in the folder that stay, of attempts; NULL none */
-	struct out *scalars; /* beside TensorBoard's traces; NULL none */
-	struct buf names;    /* of files in the folder so far, each with its NUL */
-	enum status worst;   /* of inputs that failed while the run went on */
+	struct out *done;    /* files in the folder that attempts keep; NULL: none */
+	struct out *scalars; /* for TensorBoard, next to the traces; NULL: none */
+	struct buf names;    /* names of files in the folder so far, each with its NUL */
+	enum status worst;   /* first error of an input after which the run continued */
 	struct account account;
 	uint64_t files;
 	/* The report on the inputs, for a type that includes it. */
 	struct buf pages[ATTACHMENTS];
-	struct sink_attachment attachments[ATTACHMENTS]; /* borrow the pages */
-	size_t attachment_count; /* 0: of inputs that can be read only once */
-	pthread_mutex_t lock;    /* of `reading`, which the progress line looks at */
+	struct sink_attachment attachments[ATTACHMENTS]; /* borrow from `pages` */
+	size_t attachment_count; /* 0 for inputs that can be read only once */
+	pthread_mutex_t lock;    /* protects `reading`, which the progress line reads */
 	struct input *reading;
-	_Atomic uint64_t events; /* that passed, for the progress line */
+	_Atomic uint64_t events; /* number of events so far, for the progress line */
 };
 
-/* Whether outputs show all arguments of events. */
+/* Returns whether outputs show all arguments of events. */
 static inline bool all_args(const struct run *r)
 {
 	return r->own.args ? !strcmp(r->own.args, "full") : r->type->shows_all_args;
 }
 
-/* main.c.  An input's fault is printed at once, and the run goes on. */
+/* main.c.  Prints the error of an input.  The run continues with the others. */
 void note_fault(void *self, const char *file, const struct error *err);
-/* Prints what was found of the clocks of several hosts. */
+/* Prints a line about the clocks of several hosts. */
 void print_clocks(void *self, const char *line);
 void print_error(const char *file, const struct error *err);
-/* For the progress line; NULL: none. */
+/* Sets the input that the progress line shows; NULL: none. */
 void set_reading(struct run *r, struct input *in);
 void note_events(void *self, uint64_t events);
 
-/* outputs.c: files being written. */
+/* outputs.c: files that are being written. */
 enum status writer_open(struct run *r, size_t i, struct trace *trace, uint32_t process,
 			struct error *err);
 enum status pump_writers(struct run *r, struct source *top, size_t count, bool *source_failed,
 			 struct error *err);
 void attempt_begin(struct run *r);
-/* Call this after `count` files were written: *again is whether they were too large and removed. */
+/* Ends an attempt after `count` files were written.  *again: they had a wrong size and were
+ * removed. */
 enum status attempt_end(struct run *r, size_t count, const struct source *lod, bool *again,
 			struct error *err);
-/* A rewritten run in TensorBoard's folder keeps its name, and XProf would show its cache of the old
- * one. */
+/* Removes XProf's caches of the written runs: a rewritten run keeps its name, and XProf would show
+ * the old one. */
 enum status remove_xprof_caches(const struct run *r, struct error *err);
 
-/* inputs.c: inputs, into one output or one for each process. */
+/* inputs.c: converts inputs into one output, or into one per process. */
 bool is_one_output(const struct run *r);
 enum status convert_whole(struct run *r, struct error *err, const char **file);
 enum status convert_each(struct run *r, struct error *err);
 
-/* reports.c: the run of several; the report for a type that carries it; TensorBoard's scalars and
- * its summary. */
-/* Leaves inputs of other runs than the wanted one out. */
+/* reports.c: choice of a run; the report for a type that includes it; TensorBoard's scalars and
+ * summary. */
+/* Removes inputs of other runs than the wanted one from r->paths. */
 enum status choose_run(struct run *r, struct error *err);
 enum status make_attachments(struct run *r, struct error *err);
 enum status make_scalars(struct run *r, struct error *err);

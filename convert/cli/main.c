@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tacho-convert: traces in, another format out.  Only here the environment is read
- * and an exit code is made.
+ * tacho-convert converts traces to other formats.  Only this file reads the environment and makes
+ * the exit code.
  */
 #include "convert/cli/internal.h"
 
@@ -49,7 +49,7 @@ void note_fault(void *self, const char *file, const struct error *err)
 {
 	struct run *r = self;
 
-	if (r->size.attempt <= 1) /* each attempt finds the same */
+	if (r->size.attempt <= 1) /* later attempts find the same error */
 		print_error(file, err);
 	if (r->worst == ST_OK)
 		r->worst = err->status;
@@ -128,7 +128,7 @@ static enum status commit(struct run *r, const char *account, uint64_t *bytes, s
 	return ST_OK;
 }
 
-/* One line: what came in, what went out, and why they differ; where it is. */
+/* Prints one line: the events read and written, why they differ, and the output's name and size. */
 static void put_account(const struct run *r, const char *account, uint64_t bytes)
 {
 	bool is_named = r->common.output && strcmp(r->common.output, "-") != 0;
@@ -224,7 +224,7 @@ static void put_help(const struct option_set *sets, struct buf *b)
 		buf_putf(b, "  %-12s %s\n", sources[i]->name, sources[i]->help);
 }
 
-/* --help or --version. */
+/* Prints the text of --help or --version. */
 static enum status print_about(const struct run *r, const struct option_set *sets,
 			       struct error *err)
 {
@@ -248,11 +248,11 @@ static enum status print_about(const struct run *r, const struct option_set *set
 	return status;
 }
 
-/* What others call a format, and which of ours serves. */
+/* Returns a hint which format to use for another name of a format, or NULL. */
 static const char *known_elsewhere(const char *name)
 {
 	static const struct {
-		const char *names, *words; /* names: with a blank before and after each */
+		const char *names, *words; /* names: each between blanks */
 	} rows[] = {
 		{ " json kineto speedscope catapult trace-event ",
 		  "chrome is that JSON, which speedscope and Kineto's readers take too" },
@@ -278,7 +278,7 @@ static const char *known_elsewhere(const char *name)
 	return NULL;
 }
 
-/* `name` NULL: none was given. */
+/* Fails with a message about an unknown format; `name` NULL: -t is missing. */
 static enum status type_unknown(const char *name, struct error *err)
 {
 	struct similar s = { .name = name ? name : "", .len = name ? strlen(name) : 0 };

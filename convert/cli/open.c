@@ -21,7 +21,7 @@ enum {
 	CLIENTS = 8, /* connections at a time */
 	REQUEST_BYTES = 8192,
 	TOKEN_BYTES = 16,
-	CLIENT_SECONDS = 10, /* for a request; for each part of the answer */
+	CLIENT_SECONDS = 10, /* limit for a request, and for each part of the answer */
 	WAIT_MS = 50,
 };
 #define SECOND_NS UINT64_C(1000000000)
@@ -47,7 +47,7 @@ static bool begins(const char *text, const char *with)
 
 /* ---- one connection, in a process of its own ---- */
 
-/* What is given: a regular file, under an address with a random part: "/<token>/<name>". */
+/* The file that is served, at a path with a random part: "/<token>/<name>". */
 struct served {
 	const char *viewer;
 	int file;
@@ -55,7 +55,7 @@ struct served {
 	char path[300];
 };
 
-/* The first line of an answer, and behind it lines of its own.  `request` has all of its lines. */
+/* Returns the first line of an answer, followed by its specific lines.  `request` is complete. */
 static const char *find_answer(const struct served *s, const char *request)
 {
 	const char *path = strchr(request, ' '), *host;
@@ -63,7 +63,7 @@ static const char *find_answer(const struct served *s, const char *request)
 
 	if (!path)
 		return "400 Bad Request\r\n";
-	/* A page whose own name was made to mean this machine asks for that name. */
+	/* Against DNS rebinding: a page whose name resolves to this machine sends that name. */
 	host = strcasestr(request, "\r\nHost:");
 	host = host ? host + 7 + strspn(host + 7, " \t") : "";
 	if (!begins(host, "127.0.0.1:9001\r\n") && !begins(host, "localhost:9001\r\n"))
@@ -78,7 +78,7 @@ static const char *find_answer(const struct served *s, const char *request)
 	return "405 Method Not Allowed\r\nAllow: GET, HEAD, OPTIONS\r\n";
 }
 
-/* Reads a request; NULL: the client is gone. */
+/* Reads a request and returns the answer; NULL: the client closed the connection. */
 static const char *read_request(const struct served *s, int fd, char request[REQUEST_BYTES + 1])
 {
 	for (size_t filled = 0; filled < REQUEST_BYTES;) {
@@ -96,9 +96,9 @@ static const char *read_request(const struct served *s, int fd, char request[REQ
 	return "431 Request Header Fields Too Large\r\n";
 }
 
-/* Serves one request.  True once the client has the whole trace and has closed its side without an
- * error, or keeps it open: a client that goes away with a part of it unread resets the connection.
- */
+/* Serves one request.  Returns true if the client received the whole trace and closed its side
+ * without an error, or keeps it open.  A client that leaves with unread bytes resets the
+ * connection. */
 static bool serve(const struct served *s, int fd)
 {
 	const struct timeval patience = { .tv_sec = CLIENT_SECONDS };
@@ -110,8 +110,8 @@ static bool serve(const struct served *s, int fd)
 	int len;
 	bool is_good, has_body;
 
-	/* Signals are the parent's, with whom this process ends; but the alarm ends a slow client.
-	 */
+	/* The parent handles signals, and this process dies with it.  Only the alarm ends a slow
+	 * client. */
 	sigfillset(&all);
 	sigdelset(&all, SIGALRM);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -144,7 +144,7 @@ static bool serve(const struct served *s, int fd)
 
 /* ---- the server ---- */
 
-/* Until the trace was fetched. */
+/* Serves clients until the trace was fetched. */
 static enum status run_server(const struct served *s, int listener, uint64_t timeout_ns,
 			      struct error *err)
 {
@@ -221,7 +221,7 @@ static enum status start_listening(int *listener, struct error *err)
 	return ST_IO;
 }
 
-/* The browser is not waited for; it may outlive us. */
+/* Starts the browser without waiting for it.  It may outlive this process. */
 static void start_browser(const char *address)
 {
 	pid_t pid = fork();
@@ -238,7 +238,7 @@ static void start_browser(const char *address)
 	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
 	execlp("xdg-open", "xdg-open", address, (char *)NULL);
-	_exit(127); /* the address was printed, and can be opened by hand */
+	_exit(127); /* users can open the printed address themselves */
 }
 
 static enum status show(const struct open_options *o, const char *path, bool quiet,
@@ -254,7 +254,7 @@ static enum status show(const struct open_options *o, const char *path, bool qui
 	if (s.file < 0 || fstat(s.file, &st) != 0 || !S_ISREG(st.st_mode))
 		return fail(err, ST_IO, NOWHERE, "%s: cannot read it again for --open", path);
 	s.size = st.st_size;
-	/* A random part, and what of the file's name can stand in an address as it is. */
+	/* The path is a random part and the characters of the file's name that need no escapes. */
 	const char *name = o->temporary ? "trace.pftrace" : slash ? slash + 1 : path;
 	char *out = s.path;
 	uint8_t token[TOKEN_BYTES];

@@ -10,7 +10,8 @@
 
 /* ---- what XProf has cached ---- */
 
-/* Files that XProf writes beside those of a run, and nobody else does. */
+/* Returns whether XProf, and no other program, writes a file with this name next to those of a run.
+ */
 static bool is_xprof_cache(const char *name)
 {
 	static const char *const whole[] = { ".cached_tools.json", "cache_version.txt" };
@@ -110,7 +111,7 @@ static enum status writer_put(void *self, const struct batch *batch, struct erro
 	return sink_put(w->sink, batch, err);
 }
 
-/* After the last event of its process. */
+/* Completes the file after the last event of its process. */
 static enum status writer_finish(struct file_writer *w, struct error *err)
 {
 	struct run *r = w->run;
@@ -136,7 +137,7 @@ enum status writer_open(struct run *r, size_t i, struct trace *trace, uint32_t p
 	if (w->out)
 		return ST_OK;
 	TRY(out_open(&w->out, r->common.output, r->is_folder, err));
-	/* Only an input of many processes has more writers than the first. */
+	/* If an input has many processes, only the first writer compresses with several threads. */
 	out_set_threads(w->out, i && r->budget.threads ? 1 : r->budget.threads);
 	return ST_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a conversion takes from the reports: a second pass over the inputs, by tacho-analyze's
- * engine. */
+/* The parts of a conversion that need reports.  They make a second pass over the inputs, by
+ * tacho-analyze's engine. */
 #include "convert/cli/internal.h"
 
 #include "analyze/engine/runs.h"
@@ -15,7 +15,8 @@
 #define PAGE_MAX ((size_t)256 << 20)
 enum { COLUMNS = 100 };
 
-/* The conversion reports faults of the inputs; what they held is in the tables all the same. */
+/* Makes a request for the engine.  Errors of inputs are ignored, because the conversion reports
+ * them; events before an error are in the tables. */
 static struct engine_request request_of(const struct run *r, char *const *paths)
 {
 	return (struct engine_request){
@@ -86,7 +87,7 @@ enum status make_attachments(struct run *r, struct error *err)
 	for (size_t i = 0; i < ATTACHMENTS; i++)
 		buf_init(&r->pages[i], PAGE_MAX);
 	for (size_t i = 0; i < r->paths.count; i++)
-		if (strcmp(r->paths.paths[i], "-") == 0) /* can be read only once */
+		if (strcmp(r->paths.paths[i], "-") == 0) /* standard input can be read only once */
 			return ST_OK;
 	TRY(run_engine(r, &how.tables, r->paths.paths, report_types, PICTURES_CELLS, err));
 	for (size_t i = status = 0; i < ATTACHMENTS && status == ST_OK; i++) {
@@ -112,7 +113,7 @@ enum status make_scalars(struct run *r, struct error *err)
 
 	if (!paths)
 		return fail_memory(err);
-	for (size_t i = 0; i < r->paths.count; i++) /* standard input is gone, its copy is not */
+	for (size_t i = 0; i < r->paths.count; i++) /* standard input has a copy */
 		paths[i] =
 			strcmp(r->paths.paths[i], "-") == 0 ? r->size.copy_path : r->paths.paths[i];
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -128,7 +129,7 @@ enum status make_scalars(struct run *r, struct error *err)
 	free(paths);
 	if (status == ST_OK || r->common.strict)
 		return status;
-	out_free(r->scalars); /* the traces are good without */
+	out_free(r->scalars); /* the traces do not need them */
 	r->scalars = NULL;
 	note_fault(r, "scalars and summary are omitted", err);
 	return ST_OK;

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the size that was asked for: what is aimed at, and the least that is enough. */
+/* Shares of the requested size: the aim, and the least that is accepted. */
 static const double aim = 0.84, enough = 0.6;
-static const double first_aim = 0.6; /* merged events take bytes, too */
+static const double first_aim = 0.6; /* lower, because merged events also need bytes */
 
 /* ---- standard input, to be read more than once ---- */
 
@@ -52,7 +52,7 @@ static unsigned length_class(uint64_t ns)
 	return octave < 1 ? (unsigned)ns : 8 * octave + (unsigned)(ns >> (octave - 1) & 7);
 }
 
-/* How many events a threshold keeps. */
+/* Returns the number of events that a threshold keeps. */
 static double count_kept(const struct size_file *f, uint64_t min_ns)
 {
 	uint64_t kept = 0;
@@ -62,14 +62,14 @@ static double count_kept(const struct size_file *f, uint64_t min_ns)
 	return (double)kept;
 }
 
-/* The lowest threshold that keeps at most so many. */
+/* Returns the lowest threshold that keeps at most `most` events. */
 static uint64_t find_kept(const struct size_file *f, double most)
 {
 	unsigned i = SIZE_LENGTHS;
 
 	for (double kept = 0; i && kept + (double)f->counts[i - 1] <= most; i--)
 		kept += (double)f->counts[i - 1];
-	/* The least duration of a class. */
+	/* Return the least duration of class i. */
 	if (i >= 8 * 57)
 		return LOD_MOST_NS;
 	return i < 8 ? i : (uint64_t)(8 + i % 8) << (i / 8 - 1);
@@ -110,14 +110,14 @@ void size_note(struct size_run *s, uint32_t process, uint64_t bytes, uint64_t mo
 	if (!s->is_on || !s->files || !most)
 		return;
 	f = &s->files[process < s->process_count ? process : 0];
-	/* of several bounds the one that is nearest, or passed by most */
+	/* keep the tightest bound: the one that is nearest, or exceeded most */
 	if (f->most && (double)bytes / (double)most <= (double)f->bytes / (double)f->most)
 		return;
 	f->bytes = bytes;
 	f->most = most;
 }
 
-/* Nothing has fitted yet. */
+/* Returns a higher threshold while no attempt has fitted yet. */
 static uint64_t choose_higher(const struct size_file *f, unsigned attempt)
 {
 	double share = (attempt == 1 ? first_aim : aim) * (double)f->most / (double)f->bytes;
@@ -125,12 +125,12 @@ static uint64_t choose_higher(const struct size_file *f, unsigned attempt)
 	uint64_t least = f->large.min_ns + f->large.min_ns / 2 + 1;
 
 	if (attempt > 2 && least < LOD_MOST_NS / 16)
-		least *= UINT64_C(1) << attempt / 2; /* what stays does not go by its duration */
+		least *= UINT64_C(1) << attempt / 2; /* durations do not decide */
 	found = found > least ? found : least;
 	return found < LOD_MOST_NS ? found : LOD_MOST_NS;
 }
 
-/* Between one that was too large and one that fitted and is small. */
+/* Returns a threshold between one whose file was too large and one whose file was too small. */
 static uint64_t choose_between(const struct size_file *f, unsigned attempt)
 {
 	double low = (double)(f->large.min_ns ? f->large.min_ns : 1), high = (double)f->fits.min_ns;
@@ -138,7 +138,7 @@ static uint64_t choose_between(const struct size_file *f, unsigned attempt)
 			(double)(f->large.bytes - f->fits.bytes);
 	double ratio = high / low, kept, found;
 
-	if (ratio < 1.3) { /* here thresholds that differ in time do the rest: bytes follow them */
+	if (ratio < 1.3) { /* bytes are nearly linear here, as thresholds vary */
 		found = high - (high - low) * (wanted < 0.1 ? 0.1 : wanted > 0.9 ? 0.9 : wanted);
 	} else if (attempt > 4) {
 		found = sqrt(low * high);
@@ -146,7 +146,7 @@ static uint64_t choose_between(const struct size_file *f, unsigned attempt)
 		kept = count_kept(f, f->fits.min_ns);
 		kept += wanted * (count_kept(f, f->large.min_ns) - kept);
 		found = (double)find_kept(f, kept);
-		kept = pow(ratio, 0.15); /* not too near to either */
+		kept = pow(ratio, 0.15); /* stay away from both ends */
 		found = found < low * kept ? low * kept : found > high / kept ? high / kept : found;
 	}
 	if (found <= (double)f->large.min_ns + 1)
@@ -154,7 +154,8 @@ static uint64_t choose_between(const struct size_file *f, unsigned attempt)
 	return found < high - 1 ? (uint64_t)found : f->fits.min_ns - 1;
 }
 
-/* Takes in the last attempt's file; true: another attempt is wanted, at s->min_ns[process]. */
+/* Evaluates the last attempt's file.  Returns true if another attempt is wanted, with the threshold
+ * s->min_ns[process]. */
 static bool is_wrong(struct size_run *s, uint32_t process)
 {
 	struct size_file *f = &s->files[process];
@@ -164,7 +165,7 @@ static bool is_wrong(struct size_run *s, uint32_t process)
 		return false;
 	if (f->bytes > f->most) {
 		f->large = (struct size_attempt){ *min_ns, f->bytes };
-		if (*min_ns >= f->fits.min_ns) /* not even this fits any more */
+		if (*min_ns >= f->fits.min_ns) /* `fits` does not fit any more */
 			f->fits.bytes = 0;
 	} else {
 		if (!*min_ns || f->is_settled || (double)f->bytes >= enough * (double)f->most ||
