@@ -7,19 +7,20 @@
  *	program   threads of the application, of CUPTI or NVTX, in the probe's callbacks
  *	writer    opens libraries, starts, stops, drains, encodes, stores
  *
- * With no window open a callback is one relaxed load (NVTX also keeps its nesting).  In a window it
- * reads a clock and writes a ring.  It does not allocate, lock, print, do I/O or call CUDA, except
- * when CUPTI completes a buffer: texts are then replaced by ids, as their pointers become invalid.
+ * While no window is open, a callback is one relaxed load (NVTX also tracks its nesting).  In a
+ * window it reads a clock and writes a ring.  It does not allocate, lock, print, do I/O or call
+ * CUDA, except when CUPTI completes a buffer: texts are then replaced by ids, as their pointers
+ * become invalid.
  *
- * A probe never makes the job fail.  When open() fails the probe is off, and the log and
- * `tacho-record --doctor` say why.  A probe counts the records that it drops.  State is static,
- * because there is one recorder in a process, and CUPTI's callbacks carry no pointer of ours.  Any
- * function may be NULL.
+ * A probe never makes the job fail.  If open() fails, the probe is off, and the log and
+ * `tacho-record --doctor` state the reason.  A probe counts the records that it drops.  State is
+ * static, because there is one recorder in a process, and CUPTI's callbacks carry no pointer of
+ * ours.  Any function may be NULL.
  *
  * Ids of a log (names, tracks, descriptors) are invalid when rows go to another log.  A probe that
  * keeps ids calls writer_log_changed() before it uses them.
  *
- * To add a probe: write NAME/probe.c with `const struct probe_type probe_NAME`, add X(NAME) to
+ * To add a probe, write NAME/probe.c with `const struct probe_type probe_NAME`, add X(NAME) to
  * PROBE_LIST, its records to schemas/model/records.def and its fault rows to tests/collector/.
  */
 #pragma once
@@ -29,46 +30,48 @@
 #include <stdbool.h>
 
 struct config; /* parsed options, constant after start (collector/config/config.h) */
-struct writer; /* rows to blocks to store; one, on the writer thread (collector/store/writer.h) */
+struct writer; /* turns rows into blocks and stores them; one, on the writer thread
+		  (collector/store/writer.h) */
 struct buf;
 
 struct probe_type {
-	const char *name; /* in losses, in --doctor */
-	const char *help; /* one line */
+	const char *name; /* shown in losses and in --doctor */
+	const char *help; /* a description of one line */
 
 	/*
-	 * Writer.  Called before the first window, in a process that uses what is probed, and not
-	 * in a data-loader worker.  ST_ABSENT: the library is not there, which is no error.
+	 * Writer.  Called before the first window, in a process that uses the probed library, and
+	 * not in a data-loader worker.  ST_ABSENT: the library is not there, which is no error.
 	 */
 	enum status (*open)(const struct config *config, struct error *err);
 	/* Writer.  A window or its warmup begins: callbacks record from here on. */
 	enum status (*begin)(uint64_t now_ns, struct error *err);
 	/*
-	 * Writer.  The window ends: stop, and flush.  A `deadline_ns` says that the process ends:
-	 * wait for work in progress until then, and take by force what is left.  0: do not wait.
+	 * Writer.  Stops and flushes at the end of a window.  A `deadline_ns` means that the
+	 * process ends: wait for work in progress until then, and force the rest out.  0: do not
+	 * wait.
 	 */
 	void (*end)(uint64_t now_ns, uint64_t deadline_ns);
 	/*
-	 * Writer.  Called repeatedly after end() without a deadline.  True: a GPU still runs work
-	 * of the window, whose rows come with a later drain().
+	 * Writer.  Called repeatedly after end() without a deadline.  Returns true while a GPU
+	 * still runs work of the window, whose rows come with a later drain().
 	 */
 	bool (*behind)(void);
 	/*
 	 * Writer.  Called about ten times a second and once after end(): puts rings and full
-	 * buffers as rows (writer_put), takes samples that are due and hands over losses.  Returns
-	 * how full its fullest ring was, in percent; a full ring makes the next call come sooner.
+	 * buffers as rows (writer_put), takes samples that are due and reports losses.  Returns how
+	 * full its fullest ring was, in percent; a full ring makes the next call come sooner.
 	 */
 	unsigned (*drain)(struct writer *w, uint64_t now_ns);
 	/*
-	 * Writer.  All rows that were put are stored: note_stored() notes this in shared memory
-	 * under `parity`.  stored() follows when that is committed: the sources of these rows may
-	 * then be overwritten.
+	 * Writer.  note_stored() is called when all rows that were put are stored, and notes this
+	 * in shared memory under `parity`.  stored() is called when that is committed: the sources
+	 * of these rows may then be overwritten.
 	 */
 	void (*note_stored)(unsigned parity);
 	void (*stored)(void);
 	/*
-	 * Writer.  Called instead of drain() during a warmup: drops the records so far, which are
-	 * in no window.
+	 * Writer.  Called instead of drain() during a warmup: drops the records so far, which
+	 * belong to no window.
 	 */
 	void (*warmup)(void);
 	/*
@@ -76,22 +79,26 @@ struct probe_type {
 	 * still open in it.
 	 */
 	void (*close_window)(struct writer *w, uint64_t window);
-	/* Writer.  The probe's own clock now, in ns, for the log's anchors; 0: it has no answer. */
+	/* Writer.  Returns the probe's own clock in ns for the log's anchors, or 0 if it has
+	 * none. */
 	uint64_t (*clock)(void);
 	/*
-	 * Writer.  When the probe wants to be called next, in ns from now; UINT64_MAX: at any time.
+	 * Writer.  Returns in how many ns the probe wants to be called next; UINT64_MAX: at any
+	 * time.
 	 */
 	uint64_t (*due)(uint64_t now_ns);
-	/* Program.  In the child of a fork: forget everything, touch no library, write nothing. */
+	/* Program.  Called in the child of a fork: discards all state, uses no library, writes
+	 * nothing. */
 	void (*forked)(void);
-	/* Writer.  The process ends, possibly in a crash.  Must return until `deadline_ns`. */
+	/* Writer.  Called when the process ends, possibly in a crash.  Must return before
+	 * `deadline_ns`. */
 	void (*close)(struct writer *w, uint64_t deadline_ns);
-	/* tacho-record --doctor: what works, what does not, the remedy.  No window needed. */
+	/* Appends what works and what does not, with a remedy, for tacho-record --doctor.  Needs no
+	 * window. */
 	void (*doctor)(struct buf *out);
 };
 
-/* The registry of producers of records, in the order in which the writer drains
- * them. */
+/* The registry of probes, in the order in which the writer drains them. */
 
 #define PROBE_LIST(X) X(api) X(nvtx) X(nccl) X(memory) X(cupti) X(health)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds the list and nothing else, so that no cycle of objects runs through it. */
+/* This file contains only the list, so that object files do not depend on each other in a cycle. */
 #include "collector/probe/probe.h"
 
 #include <stddef.h>

@@ -14,15 +14,15 @@
 
 #define MS UINT64_C(1000000)
 enum {
-	STEP_MS = 5,        /* between two looks at what is still out */
-	PAUSE_MAX_MS = 100, /* the longest pause of these, which grow */
-	LOW_PERCENT = 25,   /* of buffers that wait for the writer: it is waked */
+	STEP_MS = 5,        /* between two checks for buffers that are still out */
+	PAUSE_MAX_MS = 100, /* longest pause between checks; pauses grow */
+	LOW_PERCENT = 25,   /* share of full buffers at which the writer is woken */
 	FREE = 0,
 	TAKEN = 1,
 };
 
-#define BEHIND_TOLD_NS (100 * MS)   /* what is shorter is the flush itself */
-#define BEHIND_MAX_NS  (30000 * MS) /* that a GPU may be behind the program and be waited for */
+#define BEHIND_TOLD_NS (100 * MS)   /* shorter times are those of the flush itself */
+#define BEHIND_MAX_NS  (30000 * MS) /* limit of waiting for a GPU */
 
 struct cupti_client cupti_client;
 static _Atomic int turn;
@@ -31,12 +31,12 @@ static _Atomic unsigned report_version;
 static _Atomic uint64_t lost_in_singles, foreign_buffers;
 static uint64_t dropped, written_off;
 static struct cupti_subscriber *subscriber;
-static _Atomic bool behind; /* stop was asked for, and is not over */
+static _Atomic bool behind; /* a stop has begun and is not complete */
 static uint64_t stopped_ns, flush_ns, pause_ns;
 static bool graph_level, no_driver;
 static enum config_finalize finalizes;
 static _Atomic(void (*)(void)) wake_function;
-static _Atomic(struct cupti_subscriber *) leaving; /* cuptiFinalize() is due, inside a call */
+static _Atomic(struct cupti_subscriber *) leaving; /* cuptiFinalize() is due at the end of a call */
 
 /* ---- turns ---- */
 
@@ -90,7 +90,7 @@ static void take_foreign(uint8_t *buffer, size_t valid)
 
 	atomic_fetch_add_explicit(&foreign_buffers, 1, memory_order_relaxed);
 	while (valid && pool_take(&index, &ours, &size)) {
-		/* as many complete records as fit */
+		/* Find as many whole records as fit. */
 		for (end = buffer; lib->next_record(buffer, valid, &record) == CUPTI_OK;) {
 			uint32_t kind = get_u32(record);
 
@@ -136,7 +136,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 		if (wake && pool_fullness() > LOW_PERCENT)
 			wake();
 		break;
-	case POOL_SINGLE: /* one record at most, by what was asked for */
+	case POOL_SINGLE: /* it has one record at most, as requested */
 		valid = valid < buffer_size ? valid : buffer_size;
 		records = cupti_names_drop(lib, buffer, valid);
 		atomic_fetch_add_explicit(&lost_in_singles, records, memory_order_relaxed);
@@ -153,10 +153,11 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	}
 }
 
-/* On the program's thread, at the end of a call: the one place where CUPTI may be taken away. */
+/* Detaches CUPTI at the end of a call, on the program's thread: the only place where this is
+ * allowed. */
 static void leave(void *user, int domain, uint32_t cbid, const void *data)
 {
-	/* CUpti_CallbackData begins with callbackSite */
+	/* CUpti_CallbackData begins with callbackSite. */
 	if (get_u32(data) != CUPTI_CALLBACK_EXIT || !atomic_load(&leaving) || !take_turn())
 		return;
 	struct cupti_subscriber *mine = atomic_exchange(&leaving, NULL);
@@ -212,7 +213,7 @@ static void note_problem(int result)
 		 cupti_result_message(&cupti_client.lib, result, buffer_size));
 }
 
-/* Asks which tool holds the subscription; only newer libraries can tell. */
+/* Gets the name of the tool that has the subscription; only newer libraries report it. */
 static void ask_name(void)
 {
 	struct cupti_report *report = &cupti_client.report;
@@ -232,7 +233,8 @@ static void ask_name(void)
 			 "%s traces this process: end it, or record without it", name);
 }
 
-/* CUPTI has one subscription: holding it keeps other tools out of our window. */
+/* Subscribes.  CUPTI has only one subscription, so that other tools cannot start during our
+ * window. */
 static bool take_subscriber(void)
 {
 	const struct cupti_lib *lib = &cupti_client.lib;
@@ -267,8 +269,8 @@ static bool choose_kinds(const struct config *c)
 	cupti_kinds_enable(&t->lib, &choice, &t->kinds);
 	if (graph_level && (!t->kinds.on[CUPTI_GRAPH_TRACE] || !t->kinds.on[CUPTI_KERNEL])) {
 		/*
-		 * one of the two kinds was refused because of the other, or this library does not
-		 * know it
+		 * One of the two kinds was refused because of the other, or this library does not
+		 * have it.
 		 */
 		cupti_kinds_disable(&t->lib, &t->kinds);
 		choice.graph_level = graph_level = false;
@@ -284,17 +286,18 @@ static void start(const struct config *c)
 
 	if (!load(c))
 		return;
-	/* No call came in which CUPTI could have been taken away: it stays. */
+	/* There was no call in which CUPTI could have been detached, so it stays. */
 	struct cupti_subscriber *mine = atomic_exchange(&leaving, NULL);
 
 	if (mine)
 		cupti_client.lib.unsubscribe(mine);
 	if (!subscriber && !take_subscriber())
 		return;
-	if (t->report.starts) /* else the window may have ended meanwhile */
+	if (t->report.starts) /* at the first start the window may have ended meanwhile */
 		behind = false;
 	t->report.no_thread_ids = !cupti_lib_set_process(&t->lib);
-	/* at each window: a tool that came meanwhile may have put its own there */
+	/* Register at each window, because a tool may have replaced our callbacks since the last
+	 * one. */
 	int result = t->lib.register_callbacks(request, complete);
 	if (result != CUPTI_OK) {
 		note_problem(result);
@@ -312,7 +315,7 @@ static void start(const struct config *c)
 	}
 	t->report.problem[0] = '\0';
 	if (t->kinds.asked[CUPTI_KERNEL] && !t->kinds.on[CUPTI_KERNEL])
-		note_problem(t->kinds.results[CUPTI_KERNEL]); /* the rest is recorded */
+		note_problem(t->kinds.results[CUPTI_KERNEL]); /* other kinds are recorded */
 	t->report.starts++;
 	t->on_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	atomic_store(&ever_on, true);
@@ -365,7 +368,7 @@ void cupti_client_graph_level(void)
 
 /* ---- flush, stop ---- */
 
-/* Buffers that CUPTI has, but those that did not come back before. */
+/* Returns the number of buffers that CUPTI has, without those that were given up earlier. */
 static uint64_t still_out(void)
 {
 	uint64_t out = pool_requested() - pool_completed();
@@ -383,7 +386,7 @@ static void ask_dropped(void)
 
 void cupti_client_flush(void)
 {
-	/* before the first request a flush can wait for ever */
+	/* Before the first request a flush can block for ever. */
 	if (!atomic_load(&on) || !still_out() || !take_turn())
 		return;
 	cupti_client.lib.flush_all(0);
@@ -391,7 +394,8 @@ void cupti_client_flush(void)
 	end_turn();
 }
 
-/* Waits for work in progress until the deadline, then takes the rest by force, without times. */
+/* Waits for work in progress until the deadline, then forces the other records out, which lack
+ * times. */
 static void flush_to_the_end(uint64_t deadline_ns)
 {
 	const struct cupti_lib *lib = &cupti_client.lib;
@@ -411,7 +415,7 @@ static void flush_to_the_end(uint64_t deadline_ns)
 		wait_ms(STEP_MS);
 }
 
-/* Of a window whose buffers have come back, or are not waited for any longer. */
+/* Completes the report when the buffers of a window are back, or are no longer waited for. */
 static void end_window(void)
 {
 	struct cupti_report *report = &cupti_client.report;
@@ -448,7 +452,7 @@ void cupti_client_stop(uint64_t deadline_ns)
 		return;
 	if (!behind)
 		stopped_ns = tick_clock_ns(CLOCK_MONOTONIC);
-	behind = true; /* also while another thread has the turn, which may be at starting */
+	behind = true; /* also if another thread has the turn, which may be starting */
 	if (!wait_for_turn(deadline_ns))
 		return;
 	if (atomic_load(&on))

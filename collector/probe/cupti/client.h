@@ -3,14 +3,14 @@
  * client.h - this library as a client of CUPTI: load, start, flush, stop, and both callbacks.
  *
  *	start   subscribe, set attributes, register the callbacks, enable kinds
- *	stop    disable kinds, flush what is complete, ask what was dropped
- *	behind  the GPU has work of the window to do: flush what is complete, until nothing is left
- *	last    at the exit: wait a little, then flush by force, without times
+ *	stop    disable kinds, flush complete buffers, get the number of dropped records
+ *	behind  a GPU still runs work of the window: flush complete buffers until none is out
+ *	last    at the exit: wait for a moment, then force all buffers out, which lack times
  *
  * Two threads may call: the writer, and the program's own in cuInit(), where an open window must
  * begin before the first work.  A thread takes the turn before it calls CUPTI, and only the last
- * stop waits for it.  No lock is held over a call of CUPTI.  `report` collects what users should
- * know; probe.c puts it into the log.
+ * stop waits for it.  No lock is held over a call of CUPTI.  `report` collects messages for users;
+ * probe.c writes them to the log.
  */
 #pragma once
 
@@ -18,71 +18,75 @@
 
 struct config;
 
-struct cupti_report {      /* what people should know; grows, under the turn or by the writer */
-	char problem[200]; /* why nothing is recorded; "" */
-	char other[CUPTI_PATH];   /* another copy of CUPTI that is loaded; "" */
-	uint64_t starts, refused; /* windows that did, that did not */
+struct cupti_report {             /* messages for users; changed under the turn or by the writer */
+	char problem[200];        /* reason why nothing is recorded; "": none */
+	char other[CUPTI_PATH];   /* path of another copy of CUPTI that is loaded; "": none */
+	uint64_t starts, refused; /* windows that started, and that CUPTI refused */
 	bool clock_is_strange;
 	bool no_thread_ids; /* thread ids are values of pthread_self() */
 	bool graph_level;
-	bool detaches;       /* from CUDA, after the last window that has ended */
-	uint64_t never_came; /* buffers */
+	bool detaches;       /* CUPTI is detached from CUDA after the last window */
+	uint64_t never_came; /* buffers that CUPTI did not give back */
 	uint64_t foreign;    /* buffers that another tool had allocated */
-	uint64_t taken_ns;   /* how long nothing was recorded until the kinds were enabled again */
-	uint64_t behind_ns;  /* the longest that the GPU had still to do at a window's end */
-	bool left_behind;    /* it had more to do than we waited for */
+	uint64_t taken_ns;   /* time without records until the kinds were enabled again */
+	uint64_t behind_ns;  /* longest time that a GPU still worked after the end of a window */
+	bool left_behind;    /* a GPU worked longer than the limit */
 };
 struct cupti_client {
 	struct cupti_lib lib;
-	struct cupti_kinds kinds; /* of the last start */
+	struct cupti_kinds kinds; /* kinds of the last start */
 	struct cupti_report report;
-	uint64_t on_ns; /* CLOCK_MONOTONIC, of the last start */
+	uint64_t on_ns; /* CLOCK_MONOTONIC of the last start */
 	bool is_loaded;
 };
 extern struct cupti_client cupti_client __attribute__((visibility("hidden")));
 
 /*
- * Kinds are enabled afterwards, or the report states why not.  False: another thread has the turn,
- * so call again.
+ * Enables the kinds, or writes the reason why not to the report.  Returns false if another thread
+ * has the turn; call again then.
  */
 bool cupti_client_start(const struct config *config);
-/* What start would do first and takes its time: the library, buffers.  Nothing is on. */
+/* Loads the library and allocates buffers, the slow parts of a start, without enabling anything. */
 void cupti_client_load(const struct config *config);
 bool cupti_client_is_on(void);
-/* Once in this process: there may be buffers, plans and a clock. */
+/* Returns whether it was ever on in this process, so that there may be buffers, layouts and a
+ * clock. */
 bool cupti_client_was_on(void);
-/* Changes whenever the report has changed. */
+/* Returns a number that changes whenever the report has changed. */
 unsigned cupti_client_report_version(void);
-/* Writer only: all buffers whose work is over come back. */
+/* Writer only.  Makes CUPTI give back all buffers whose work is over. */
 void cupti_client_flush(void);
 /*
- * Writer only.  `deadline_ns` is CLOCK_MONOTONIC: what has not come back then is taken by force, as
- * the process ends.  0: nothing is waited for, nothing forced, and cupti_client_is_behind() asked.
+ * Writer only.  Ends recording.  `deadline_ns` is CLOCK_MONOTONIC: the process ends, and buffers
+ * that are not back by then are forced out.  0: wait for nothing and force nothing;
+ * cupti_client_is_behind() is called afterwards.
  */
 void cupti_client_stop(uint64_t deadline_ns);
 /*
- * Writer only, after a stop.  True: work of the window is still in progress on a GPU; call again.
- * After BEHIND_MAX_NS what is left stays with CUPTI, and by its times it belongs to its window
- * whenever it comes.
+ * Writer only, after a stop.  Returns true while work of the window is in progress on a GPU; call
+ * again then.  After BEHIND_MAX_NS the rest stays with CUPTI; whenever it comes, its times assign
+ * it to its window.
  */
 bool cupti_client_is_behind(void);
 /*
- * Writer only, when the rows of a window are put and so its graphs are known: gives the
- * subscription back, and CUPTI too where the configuration says so.
+ * Writer only, when the rows of a window are put, so that its graphs are known.  Ends the
+ * subscription, and also unloads CUPTI if the configuration demands it.
  */
 void cupti_client_detach(void);
 /*
- * Writer only.  Registers our callbacks and enables our kinds again, which changes nothing unless
- * another tool has put its own in their place.
+ * Writer only.  Registers our callbacks and enables our kinds again, which has no effect unless
+ * another tool has replaced them.
  */
 void cupti_client_repair(void);
-/* Writer only.  Whether calls of the driver are recorded, if asked for.  False: not now. */
+/* Writer only.  Switches recording of driver calls, if they were requested.  Returns false if that
+ * is not possible now. */
 bool cupti_client_record_driver(bool wanted);
-/* The process ends: returns when no thread is in a call of ours to CUPTI, or after `limit_ns`. */
+/* For the end of the process: returns when none of our threads is in a call of CUPTI, or after
+ * `limit_ns`. */
 void cupti_client_await_quiet(uint64_t limit_ns);
-/* So long there was nothing, until cupti_client_repair(). */
+/* Adds a time without records before cupti_client_repair() to the report. */
 void cupti_client_note_taken(uint64_t ns);
-/* Since the last call: records that CUPTI dropped, records that found no buffer. */
+/* Return the number of records since the last call that CUPTI dropped, or that found no buffer. */
 uint64_t cupti_client_take_dropped(void);
 uint64_t cupti_client_take_refused(void);
 /*
@@ -90,10 +94,10 @@ uint64_t cupti_client_take_refused(void);
  * safe.  NULL: none.
  */
 void cupti_client_on_low_buffers(void (*wake)(void));
-/* The next start records graphs as one event each, not their nodes. */
+/* Makes the next start record each graph launch as one event, without its nodes. */
 void cupti_client_graph_level(void);
 
-/* The child of a fork: CUPTI is the parent's. */
+/* Resets the state in the child of a fork, where CUPTI belongs to the parent. */
 void cupti_client_forked(void);
-/* Nothing may be asked of CUPTI in this process. */
+/* Returns whether CUPTI must not be called in this process. */
 bool cupti_client_is_dead(void);

@@ -11,22 +11,22 @@
 enum { EPOCHS = 256, TRIES = 4 };
 #define PERIOD_NS (50 * MS)
 #define REAL_NS   (10 * MS)
-#define SAME_NS   UINT64_C(2000)   /* closer is noise of the measurement */
-#define DRIFT_NS  UINT64_C(100000) /* from CLOCK_MONOTONIC, between two measurements */
-#define EARLY_NS  (3600000 * MS)   /* work that was running before the first measurement */
-#define LATE_NS   (5000 * MS)      /* beyond the last */
+#define SAME_NS   UINT64_C(2000)   /* smaller differences are noise of the measurement */
+#define DRIFT_NS  UINT64_C(100000) /* drift from CLOCK_MONOTONIC between two measurements */
+#define EARLY_NS  (3600000 * MS)   /* before the first measurement, for work that was running */
+#define LATE_NS   (5000 * MS)      /* after the last measurement */
 
 struct epoch {
-	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC of its first and last note */
+	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC of its first and last measurement */
 	uint64_t distance;       /* CUPTI's minus CLOCK_MONOTONIC, modulo 2^64 */
-	bool is_known;           /* CUPTI documents that clock, so that its rate is known */
+	bool is_known;           /* it is a documented clock, whose rate is known */
 };
 static struct {
 	int (*timestamp)(uint64_t *ns);
 	struct epoch epochs[EPOCHS];
-	uint64_t count; /* ever */
+	uint64_t count; /* number of epochs so far; the last EPOCHS are kept */
 	uint64_t noted_ns, off_ns, last_off_ns;
-	bool is_raw; /* it was CLOCK_MONOTONIC_RAW when nobody could have replaced it */
+	bool is_raw; /* CUPTI's clock is CLOCK_MONOTONIC_RAW, by the first measurement */
 } clock_state;
 
 static uint64_t far(uint64_t a, uint64_t b)
@@ -64,7 +64,7 @@ void cupti_clock_note(bool now)
 		return;
 	clock_state.noted_ns = ns;
 	/*
-	 * The narrowest of some brackets.  A clock that does not answer is CLOCK_REALTIME, as
+	 * Use the narrowest of TRIES brackets.  A clock that gives no time is CLOCK_REALTIME, as
 	 * documented, or CLOCK_MONOTONIC_RAW, as documented for WSL.
 	 */
 	struct reading *out = &r;
@@ -97,7 +97,8 @@ void cupti_clock_note(bool now)
 		(struct epoch){ r.monotonic_ns, r.monotonic_ns, r.distance, r.off_ns < REAL_NS };
 }
 
-/* Epoch number `i` in CUPTI's times, extended by the gaps to its neighbours. */
+/* Returns the range of epoch number `i` in CUPTI's times, extended by the gaps to its
+ * neighbours. */
 static struct cupti_epoch epoch_range(uint64_t i)
 {
 	const struct epoch *e = &clock_state.epochs[i % EPOCHS];
@@ -106,14 +107,14 @@ static struct cupti_epoch epoch_range(uint64_t i)
 		first ? e->from_ns - EARLY_NS : clock_state.epochs[(i - 1) % EPOCHS].to_ns;
 	uint64_t to_ns = last ? e->to_ns + LATE_NS : clock_state.epochs[(i + 1) % EPOCHS].from_ns;
 
-	if (first && from_ns > e->from_ns) /* the machine is younger than that */
+	if (first && from_ns > e->from_ns) /* the machine was started later than that */
 		from_ns = 0;
 	return (struct cupti_epoch){ .first = from_ns + e->distance,
 				     .last = to_ns + e->distance,
 				     .add = (int64_t)(tick_base_ns() - e->distance) };
 }
 
-/* Keeps the newest epoch, without times that an older epoch has too. */
+/* Stores the newest epoch in *epoch, without times that an older epoch has, too. */
 static void keep(struct cupti_epoch *epoch, struct cupti_epoch range, uint64_t least)
 {
 	for (uint64_t i = least; i + 1 < clock_state.count; i++)
@@ -124,7 +125,8 @@ static void keep(struct cupti_epoch *epoch, struct cupti_epoch range, uint64_t l
 		*epoch = (struct cupti_epoch){ .first = UINT64_MAX, .last = UINT64_MAX };
 }
 
-/* A foreign clock of one measurement may be of another rate. */
+/* Returns whether the rate of an epoch is known.  A foreign clock that was measured once may have
+ * another rate. */
 static bool is_confirmed(uint64_t i)
 {
 	const struct epoch *e = &clock_state.epochs[i % EPOCHS];

@@ -24,7 +24,7 @@ static enum cupti_domain domain_of(const struct cupti_layout *p)
 
 bool cupti_desc_is_noise(const struct cupti_layout *p, const uint8_t *record)
 {
-	enum { NOT_READY = 600 }; /* of a query, which is no wait */
+	enum { NOT_READY = 600 }; /* result of a query, which is no wait */
 
 	if (p->record->kind == KIND_API)
 		return cupti_call_is_noise(domain_of(p), get_u32(record + 4));
@@ -34,7 +34,8 @@ bool cupti_desc_is_noise(const struct cupti_layout *p, const uint8_t *record)
 	return false;
 }
 
-/* Names that neither CUPTI nor the kind gives; of unknown numbers the first of its list. */
+/* Returns a name for records that have none, or NULL.  Unknown numbers get the first name of a
+ * list. */
 static const char *made_name(const struct cupti_layout *p, const uint8_t *record)
 {
 	enum { DECOMPRESS = 54, MEMORY_POOL = 50, JIT = 52 };
@@ -94,7 +95,7 @@ static uint32_t desc_name(struct writer *w, const struct cupti_layout *p, const 
 
 /* ---- tracks ---- */
 
-/* Streams of the log that is open, for names that come late. */
+/* Streams of the open log, which may get their names later. */
 enum { STREAMS = 1024 };
 static struct {
 	struct {
@@ -102,7 +103,7 @@ static struct {
 		uint32_t track, name;
 	} rows[STREAMS];
 	unsigned count;
-	uint32_t objects; /* as many had names when it was looked */
+	uint32_t objects; /* number of named objects at the last check */
 	uint64_t log;
 } streams;
 
@@ -149,7 +150,7 @@ static uint32_t stream_track(struct writer *w, uint32_t device, uint32_t context
 	return id;
 }
 
-/* Before CUDA 12.4 overhead bears the low half of what pthread_self() says. */
+/* Before CUDA 12.4, overhead records have the low half of pthread_self() instead of a thread id. */
 static bool has_thread_ids;
 
 void cupti_desc_open(uint32_t api_version)
@@ -165,7 +166,7 @@ static uint32_t desc_track(struct writer *w, const struct cupti_layout *p, const
 
 	if (p->record->cupti == CUPTI_OVERHEAD) {
 		/*
-		 * CUpti_ActivityObjectKind says what the ids belong to: a thread, or a device,
+		 * CUpti_ActivityObjectKind determines the object of the ids: a thread, or a device,
 		 * context or stream.
 		 */
 		enum { PROCESS = 1, THREAD = 2, DEVICE = 3, CONTEXT = 4, STREAM = 5 };
@@ -226,7 +227,7 @@ uint32_t cupti_desc_make(struct writer *w, const struct cupti_layout *p, const u
 	for (unsigned i = 0; i < p->const_count; i++) {
 		struct attr attr = const_attr(w, p->const_fields[i], record);
 
-		if (attr.type != ATTR_TEXT || attr.bits) /* a text that is not there */
+		if (attr.type != ATTR_TEXT || attr.bits) /* omit missing texts */
 			consts[schema.const_count++] = attr;
 	}
 	for (unsigned i = 0; i < p->arg_count; i++)

@@ -8,7 +8,7 @@
 
 /* ---- calls ---- */
 
-/* A star stands for any end; a suffix for per-thread streams ("_ptsz", "_ptds") never matters. */
+/* A star matches any end; suffixes for per-thread streams ("_ptsz", "_ptds") are ignored. */
 static const char *const noise[] = {
 	"__cudaGet*",
 	"__cudaInitModule",
@@ -84,7 +84,7 @@ static const char *const noise[] = {
 };
 
 struct call {
-	const char *name; /* the library's, for good; NULL: none */
+	const char *name; /* borrowed from the library; NULL: no such call */
 	uint16_t len;
 	bool is_noise;
 };
@@ -170,19 +170,19 @@ static void mute_noise(const struct cupti_lib *lib, enum cupti_domain domain)
 #define WORK      (BIT(KERNEL) | BIT(MEMCPY) | BIT(MEMSET))
 #define ANY       UINT32_MAX
 
-enum when { ALWAYS, NODES, GRAPHS, MEMORY }; /* by level of graphs; by name */
+enum when { ALWAYS, NODES, GRAPHS, MEMORY }; /* by level of graphs; if named */
 
 /*
- * In the order of enabling: tables, the calls before the work that they launch.  Copies and sets
- * come with kernels: graphs that have such nodes leak device buffers while those kinds are off.
- * Never KERNEL (3): it lets kernels run one after the other only.
+ * The kinds in the order of enabling: tables first, and calls before the work that they launch.
+ * Copies and sets come with kernels, because graphs with such nodes leak device buffers while those
+ * kinds are off.  KERNEL (3) is never enabled, because it serialises kernels.
  */
 static const struct {
 	uint16_t kind;
 	uint8_t when;
-	bool dump; /* also report what exists already */
+	bool dump; /* also report existing objects */
 	bool work;
-	uint32_t wanted; /* for any of these */
+	uint32_t wanted; /* enabled for any of these kinds of events */
 } table[] = {
 	{ 8, ALWAYS, true, false, ANY },         /* DEVICE */
 	{ 9, ALWAYS, true, false, ANY },         /* CONTEXT */
@@ -190,7 +190,7 @@ static const struct {
 	{ 4, ALWAYS, false, false, BIT(API) },   /* DRIVER */
 	{ 39, ALWAYS, false, false, BIT(API) },  /* EXTERNAL_CORRELATION */
 	{ 38, ALWAYS, false, false, BIT(SYNC) }, /* SYNCHRONIZATION */
-	{ 36, ALWAYS, false, false, BIT(SYNC) }, /* CUDA_EVENT: what waits are for */
+	{ 36, ALWAYS, false, false, BIT(SYNC) }, /* CUDA_EVENT: the events that waits are for */
 	{ 17, ALWAYS, false, false, BIT(OVERHEAD) },
 	{ 52, ALWAYS, false, false, BIT(JIT) },
 	{ 49, MEMORY, false, false, ANY },              /* MEMORY2 */
@@ -222,14 +222,14 @@ static int enable(const struct cupti_lib *lib, int kind, bool dump)
 	return result == CUPTI_OK ? result : lib->enable(kind);
 }
 
-/* Leaves out of the kinds what is noise; Enable takes that back. */
+/* Excludes noise from the kinds.  Enabling a kind resets this. */
 static void restrict_kinds(const struct cupti_lib *lib, const struct cupti_kinds *k)
 {
 	if (k->on[CUPTI_RUNTIME_CALL])
 		mute_noise(lib, CUPTI_RUNTIME);
 	if (k->on[CUPTI_DRIVER_CALL])
 		mute_noise(lib, CUPTI_DRIVER);
-	/* else each query of an event that has not come is a record */
+	/* Otherwise each query of an event that has not happened yet would be a record. */
 	if (k->on[38] && lib->all_sync_records)
 		lib->all_sync_records(0);
 }
@@ -281,7 +281,7 @@ void cupti_kinds_enable_again(const struct cupti_lib *lib, const struct cupti_ki
 	restrict_kinds(lib, k);
 }
 
-/* Work first, so that what is launched meanwhile has its call, or neither. */
+/* Disables work first, so that no work is recorded without its call. */
 void cupti_kinds_disable(const struct cupti_lib *lib, const struct cupti_kinds *k)
 {
 	for (size_t i = TABLE; i-- > 0;)

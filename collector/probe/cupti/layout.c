@@ -10,7 +10,7 @@ static const uint8_t type_bytes[] = {
 	[FIELD_I64] = 8, [FIELD_F64] = 8, [FIELD_STR] = 8, [FIELD_JSON] = 8,
 };
 
-static struct cupti_layout *layouts; /* LAYOUTS; NULL: no memory */
+static struct cupti_layout *layouts; /* LAYOUTS of them; NULL: no memory */
 static size_t layout_count;
 static struct cupti_family families[FAMILIES];
 static size_t family_count;
@@ -55,12 +55,12 @@ static bool is_named(const struct field *f, const char *name)
 	return strcmp(f->name, name) == 0;
 }
 
-/* All records are of this process, which the log states once in a table. */
+/* A pid is ignored, because all records are of this process, which a table of the log has. */
 static void add_track(struct cupti_layout *p, const struct field *f)
 {
 	if (is_named(f, "pid") && p->record->cupti != CUPTI_OVERHEAD)
 		return;
-	if (is_named(f, "device") || is_named(f, "pid")) /* of an overhead: either */
+	if (is_named(f, "device") || is_named(f, "pid")) /* an overhead record has either of them */
 		p->device = cupti_number_of(f);
 	else if (is_named(f, "context"))
 		p->context = cupti_number_of(f);
@@ -96,7 +96,8 @@ static bool is_needed(const struct field *f, unsigned variant)
 	return true;
 }
 
-/* Flags, words and what a kernel is compiled with stay in the descriptor. */
+/* Returns whether a field gets a column in wide layouts.  Flags, enums and short fields, which a
+ * kernel is compiled with, stay in the descriptor. */
 static bool may_vary(const struct field *f)
 {
 	return type_bytes[f->type] >= 4 && f->type != FIELD_STR && f->unit != UNIT_ENUM &&
@@ -133,7 +134,7 @@ static void add_field(struct cupti_layout *p, const struct field *f, unsigned va
 		if (is_needed(f, variant))
 			add_event_arg(p, f);
 		else if (!is_named(f, "completed"))
-			look_at(p, f); /* that it is 0 */
+			look_at(p, f); /* the descriptor says that it is 0 */
 		break;
 	default:
 		if ((variant & LAYOUT_NODE && is_named(f, "graph_node")) ||
@@ -145,7 +146,7 @@ static void add_field(struct cupti_layout *p, const struct field *f, unsigned va
 	}
 }
 
-/* ---- plans ---- */
+/* ---- layouts ---- */
 
 static const struct cupti_layout *make_layout(const struct record *r, unsigned variant,
 					      uint16_t size, const struct cupti_lib *lib,
@@ -197,7 +198,7 @@ static void family_make(const struct record *r, const struct cupti_lib *lib, uin
 	const struct cupti_family **place = cupti_families[r->cupti];
 	uint16_t size = lib->sizes[r->cupti];
 
-	/* CUDA events had no time before 12.8; without one nothing else can be placed */
+	/* Records need a time, except CUDA events, which had none before 12.8. */
 	if (family_count == FAMILIES || !size ||
 	    (!is_there(&r->fields[0], size, lib->api_version) && r->cupti != CUPTI_CUDA_EVENT))
 		return;
@@ -213,7 +214,7 @@ static void family_make(const struct record *r, const struct cupti_lib *lib, uin
 		(uint8_t)((f->completed_at ? LAYOUT_COMPLETED : 0) |
 			  (f->node_at ? LAYOUT_NODE : 0) | (f->queued_at ? LAYOUT_LATENCY : 0) |
 			  (r->kind == KIND_API ? LAYOUT_EXTERNAL : 0) |
-			  (f->node_at ? LAYOUT_WIDE : 0)); /* names of others are numbers */
+			  (f->node_at ? LAYOUT_WIDE : 0)); /* elsewhere cbids are names */
 	f->is_plain = !(f->variants & ~(LAYOUT_EXTERNAL | LAYOUT_WIDE));
 	for (unsigned variant = 0; variant < LAYOUT_VARIANTS; variant++) {
 		unsigned same = variant & f->variants;
@@ -243,7 +244,7 @@ void cupti_layouts_open(const struct cupti_lib *lib, uint32_t kinds_mask)
 	for (size_t i = 0; i < count; i++)
 		if (r[i].cupti && r[i].cupti < CUPTI_KINDS)
 			family_make(&r[i], lib, kinds_mask);
-	/* the same record of a tool that lets kernels run one after the other */
+	/* Another tool may enable this kind, which serialises kernels and has the same record. */
 	cupti_families[CUPTI_KERNEL_SERIAL][0] = cupti_families[CUPTI_KERNEL][0];
 }
 

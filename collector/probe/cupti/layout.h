@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout.h - which bytes of a CUPTI record go where in an event, derived from records.def.
+ * layout.h - maps the bytes of a CUPTI record to parts of an event, derived from records.def.
  *
  *	record bytes --mask--> what repeats: track, name, arguments, subkind   (a descriptor)
  *	             \-------> begin, end, correlation, value, argument values (columns)
@@ -19,7 +19,7 @@
  * for it.  Bytes without a field (padding, what a newer CUPTI added) are ignored.  Texts have been
  * replaced by ids of arena/texts.h in the low half of the pointer (internal.h).
  *
- * Made once by cupti_layouts_open(), constant afterwards.
+ * Layouts are made once by cupti_layouts_open() and constant afterwards.
  */
 #pragma once
 
@@ -38,12 +38,12 @@ enum {
 	LAYOUT_EXTERNAL = 8,
 	LAYOUT_WIDE = 16,
 	LAYOUT_VARIANTS = 32,
-	LAYOUT_WORDS = 32, /* of eight bytes: what is looked at of a record */
+	LAYOUT_WORDS = 32, /* words of eight bytes that a mask covers */
 	LAYOUT_ARGS = 32,
 	LAYOUT_CONSTS = 48,
 	LAYOUT_TEXTS = 2,
 };
-/* Of CUPTI's numbers only those that are handled by name. */
+/* Those of CUPTI's kinds that are handled by name. */
 enum cupti_kind {
 	CUPTI_KERNEL_SERIAL = 3,
 	CUPTI_DRIVER_CALL = 4,
@@ -64,22 +64,22 @@ static inline bool cupti_is_table(uint32_t kind)
 	return kind == CUPTI_DEVICE || kind == CUPTI_CONTEXT || kind == CUPTI_STREAM;
 }
 
-enum { API_CBID = 4, API_BEGIN = 8, API_CORRELATION = 32 }; /* where a call has them */
+enum { API_CBID = 4, API_BEGIN = 8, API_CORRELATION = 32 }; /* offsets in the record of a call */
 struct cupti_family;
-/* Of a number that is not there the mask is 0. */
+/* A number in a record.  If the record does not have it, the mask is 0. */
 struct cupti_number {
-	uint64_t mask, sign; /* sign: its highest bit, where it is signed */
+	uint64_t mask, sign; /* sign: highest bit of a signed number, otherwise 0 */
 	uint16_t at;
-	uint8_t bytes; /* 0: there is none */
+	uint8_t bytes; /* 0: the record does not have the number */
 	bool is_time;
 };
 struct cupti_layout {
 	const struct record *record;
-	uint16_t index;  /* of all layouts */
-	uint16_t words;  /* of the mask, a multiple of two */
-	uint8_t subkind; /* when the record has none */
-	uint8_t flags;   /* of each event */
-	bool wanted;     /* by --kinds */
+	uint16_t index;  /* index among all layouts */
+	uint16_t words;  /* words of the mask, a multiple of two */
+	uint8_t subkind; /* subkind for records without one */
+	uint8_t flags;   /* flags of each event */
+	bool wanted;     /* --kinds includes the kind */
 	bool is_node;    /* LAYOUT_NODE */
 	struct cupti_number begin, end, correlation, value, kind;
 	struct cupti_number device, context, stream, thread;
@@ -88,25 +88,26 @@ struct cupti_layout {
 	uint8_t const_count;
 	const struct field *arg_fields[LAYOUT_ARGS];
 	const struct field *const_fields[LAYOUT_CONSTS];
-	uint16_t name_at; /* 0: the record has none */
+	uint16_t name_at; /* 0: the record has no name */
 	uint64_t mask[LAYOUT_WORDS];
 };
 
 struct cupti_family {
-	const struct cupti_layout *layouts[LAYOUT_VARIANTS]; /* all the same where flavours are */
+	const struct cupti_layout *layouts[LAYOUT_VARIANTS]; /* by variant; some are equal */
 	uint16_t completed_at, end_at, node_at, queued_at, submitted_at,
-		correlation_at;       /* 0: none */
-	uint16_t texts[LAYOUT_TEXTS]; /* where pointers to text stand; 0: none */
-	uint8_t variants;             /* what flavours there are */
-	bool is_plain;                /* its bytes do not decide about the variant */
+		correlation_at;       /* offsets of members; 0: none */
+	uint16_t texts[LAYOUT_TEXTS]; /* offsets of pointers to text; 0: none */
+	uint8_t variants;             /* variant bits that occur */
+	bool is_plain;                /* the variant does not depend on the bytes of a record */
 	uint16_t size;
 };
 
-/* `kinds_mask`: bits of enum kind.  Again for another library: plans of the one before are gone. */
+/* Makes the layouts.  `kinds_mask` has bits of enum kind.  Another call, for another library,
+ * replaces the layouts. */
 void cupti_layouts_open(const struct cupti_lib *lib, uint32_t kinds_mask);
-/* By CUPTI's number; two for MEMORY2: an allocation, a release. */
+/* Families by CUPTI's kind.  MEMORY2 has two: one for allocations and one for releases. */
 extern const struct cupti_family *cupti_families[CUPTI_KINDS][2];
-/* Where pointers to text stand in any record of the number. */
+/* Returns the offsets of pointers to text in any record of the kind. */
 const uint16_t *cupti_family_texts(uint32_t number);
 
 static inline uint64_t read_word(const uint8_t *record, size_t at)
@@ -124,15 +125,17 @@ static inline struct cupti_number number_at(uint16_t at, uint8_t bytes, bool is_
 				      .mask = sign | (sign - (bytes != 0)) };
 }
 
-/* Of a field that records have. */
+/* Returns the number for a field of CUPTI's record. */
 struct cupti_number cupti_number_of(const struct field *f);
-/* Widened, signed where the field is; 0 where there is none. */
+/* Reads a number, with its sign extended if the field is signed; returns 0 if the record has
+ * none. */
 static inline uint64_t read_number(const uint8_t *record, const struct cupti_number *n)
 {
 	return ((read_word(record, n->at) & n->mask) ^ n->sign) - n->sign;
 }
 
-/* NULL: no record of that number becomes events.  `record`: for numbers of two records. */
+/* Returns the family of a record of CUPTI's kind `number`, or NULL if such records do not become
+ * events. */
 static inline const struct cupti_family *cupti_family_of(uint32_t number, const uint8_t *record)
 {
 	enum { RELEASED = 2 }; /* CUpti_ActivityMemoryOperationType */

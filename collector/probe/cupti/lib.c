@@ -10,11 +10,10 @@
 
 enum { NEWEST_MAJOR = 16, OLDEST_MAJOR = 12, SAMPLE_BYTES = 8192 };
 
-/* ---- what is loaded ---- */
+/* ---- loaded libraries ---- */
 
 struct loaded {
-	const char *wanted,
-		*but; /* how the file's name begins; a path that is not meant, or NULL */
+	const char *wanted, *but; /* prefix of the file name; a path to ignore, or NULL */
 	char path[CUPTI_PATH];
 };
 
@@ -31,7 +30,8 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* dlopen() is not used for this: its lock may be held for seconds while other constructors run. */
+/* Finds a loaded library.  dlopen() is not used, because its lock may be held for seconds while
+ * other constructors run. */
 static bool find_loaded(const char *wanted, struct loaded *l)
 {
 	*l = (struct loaded){ .wanted = wanted };
@@ -46,7 +46,7 @@ void cupti_lib_other(const struct cupti_lib *lib, char path[CUPTI_PATH])
 	memcpy(path, l.path, CUPTI_PATH);
 }
 
-/* 12 of libcudart.so.12; 0: none is loaded. */
+/* Returns 12 for a loaded libcudart.so.12, or 0 if there is none. */
 static unsigned runtime_major(struct loaded *runtime)
 {
 	static const char stem[] = "libcudart.so.";
@@ -134,7 +134,8 @@ static bool take_major(struct cupti_lib *lib, unsigned major, int flags)
 	return take(lib, name, flags);
 }
 
-/* Another path to the same file name would be a second library with a state of its own. */
+/* Opens a copy that is loaded already.  The same file name with another path would be a second
+ * library with a separate state. */
 static bool take_loaded(struct cupti_lib *lib, unsigned fitting)
 {
 	if (fitting && take_major(lib, fitting, RTLD_NOLOAD))
@@ -145,7 +146,7 @@ static bool take_loaded(struct cupti_lib *lib, unsigned fitting)
 	return take(lib, "libcupti.so", RTLD_NOLOAD);
 }
 
-/* Tries the places where wheels and toolkits have CUPTI, relative to their libcudart. */
+/* Tries the folders in which wheels and toolkits have CUPTI, relative to their libcudart. */
 static bool take_beside(struct cupti_lib *lib, const struct loaded *runtime, unsigned major)
 {
 	static const char *const places[] = { "", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/",
@@ -191,8 +192,7 @@ static enum status find(struct cupti_lib *lib, const char *asked, struct error *
 		return ST_OK;
 	if (fitting && (take_beside(lib, &runtime, fitting) || take_major(lib, fitting, 0)))
 		return ST_OK;
-	driver =
-		cuda_driver_version() / 1000; /* one that is newer than the driver would not work */
+	driver = cuda_driver_version() / 1000; /* a CUPTI newer than the driver would not work */
 	if (take_any(lib, driver ? driver : NEWEST_MAJOR))
 		return ST_OK;
 	return fail(err, ST_ABSENT, NOWHERE,
@@ -201,7 +201,7 @@ static enum status find(struct cupti_lib *lib, const char *asked, struct error *
 		    driver ? driver : NEWEST_MAJOR);
 }
 
-/* ---- asking ---- */
+/* ---- symbols, versions, sizes ---- */
 
 static const struct {
 	const char *symbol;
@@ -225,7 +225,8 @@ static enum status look_up(struct cupti_lib *lib, struct error *err)
 	return ST_OK;
 }
 
-/* Without one some versions fail at any call, 13.2 even crashes. */
+/* Returns whether there is a driver.  Without one, some versions of CUPTI fail at any call, and
+ * 13.2 crashes. */
 static bool has_driver(void)
 {
 	static const char file[] = "libcuda.so.1";
@@ -239,7 +240,8 @@ static bool has_driver(void)
 	return handle != NULL;
 }
 
-/* A buffer in which a record of the kind begins at every eighth byte: how far is it to the next? */
+/* Returns the size of a record of the kind.  In the sample a record may begin at every eighth byte,
+ * so CUPTI's step to the next record is the size. */
 static uint16_t stride(const struct cupti_lib *lib, uint32_t kind)
 {
 	static _Alignas(8) uint8_t bytes[SAMPLE_BYTES];
@@ -279,7 +281,7 @@ enum status cupti_lib_open(struct cupti_lib *lib, const char *asked, struct erro
 				lib->sizes[kind] = (uint16_t)size;
 		}
 	} else
-		lib->handle = NULL; /* not closed: it may not like to go */
+		lib->handle = NULL; /* not closed, because it may not survive that */
 	return status;
 }
 
@@ -305,8 +307,8 @@ void cupti_version_text(uint32_t api_version, char out[16])
 
 /* ---- ids of streams ---- */
 
-/* 0, 1 and 2 are no addresses: the default stream, the same by its old rules, one for each thread.
- */
+/* Handles 0, 1 and 2 are no addresses: the default stream, the legacy default stream, the
+ * per-thread one. */
 enum { STREAM_PER_THREAD = 2 };
 
 static _Atomic(const struct cupti_lib *) asked;
@@ -334,7 +336,7 @@ uint64_t cupti_ids_word(uint32_t context, uint32_t stream)
 	return (uint64_t)context << 32 | stream;
 }
 
-/* ---- what is the process's ---- */
+/* ---- settings of the process ---- */
 
 static struct {
 	uint8_t zeroed;
@@ -354,7 +356,7 @@ bool cupti_lib_set_process(const struct cupti_lib *lib)
 	if (!before.has_thread_ids)
 		before.has_thread_ids = lib->get_thread_id_type && lib->thread_id_type &&
 					lib->get_thread_id_type(&before.thread_ids) == CUPTI_OK;
-	/* our buffers are zeroed; where the attribute is refused, CUPTI zeroes them again */
+	/* Our buffers are zeroed already.  If the attribute is refused, CUPTI zeroes them again. */
 	if (lib->set_attribute)
 		lib->set_attribute(CUPTI_ATTRIBUTE_ZEROED, &one, &yes);
 	return lib->thread_id_type && lib->thread_id_type(CUPTI_THREAD_ID_SYSTEM) == CUPTI_OK;
@@ -371,7 +373,7 @@ void cupti_lib_reset_process(const struct cupti_lib *lib)
 	before.has_zeroed = before.has_thread_ids = false;
 }
 
-/* ---- what results and versions mean ---- */
+/* ---- messages for results and versions ---- */
 
 static const struct {
 	int result;
@@ -406,7 +408,7 @@ const char *cupti_result_message(const struct cupti_lib *lib, int result, char s
 	char version[16];
 
 	cupti_version_text(lib->api_version, version);
-	/* "535" with a wheel of 12.8: nvidia-smi works, and CUPTI does not */
+	/* An example is driver 535 with a wheel of 12.8: nvidia-smi works, and CUPTI does not. */
 	if ((result == CUPTI_NOT_INITIALIZED || result == CUPTI_UNKNOWN) && driver &&
 	    driver / 1000 * 100 + driver % 1000 / 10 <
 		    (unsigned)(strtod(version, NULL) * 100 + 0.5)) {
@@ -427,7 +429,7 @@ const char *cupti_result_message(const struct cupti_lib *lib, int result, char s
 
 static const struct {
 	uint32_t from, to; /* cuptiGetVersion(), both inclusive */
-	unsigned needs;    /* all of these */
+	unsigned needs;    /* conditions that must all be met */
 	const char *text;
 } faults[] = {
 	{ 0, 17, 0, "CUPTI is older than CUDA 12.0: not tried" },
@@ -457,7 +459,7 @@ bool cupti_can_finalize(uint32_t api_version)
 {
 	static const struct {
 		uint32_t from, to;
-	} good[] = { { 24, 28 }, { 130001, 139999 } }; /* 12.6 on; not the first 13.0 */
+	} good[] = { { 24, 28 }, { 130001, 139999 } }; /* from 12.6 on, except for the first 13.0 */
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		if (good[i].from <= api_version && api_version <= good[i].to)

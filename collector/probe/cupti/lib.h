@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lib.h - the CUPTI of this process: found, opened, asked what it is.
+ * lib.h - finds and opens the CUPTI of this process.
  *
- * No header of CUPTI is needed: functions are declared here as far as they are called, each is
- * looked up by name, and one that is missing is NULL - its feature is off.  Results are numbers
- * (CUptiResult); 0 is good, an unknown one is as bad as any other.  Record sizes are learnt from
- * the library itself, because padding and tails differ from version to version.
+ * No header of CUPTI is needed: the functions that are called are declared here and looked up by
+ * name.  A missing function is NULL, and its feature is off.  Results are numbers (CUptiResult); 0
+ * is success, and an unknown number is an error like any other.  The sizes of records are measured
+ * with the library itself, because padding and tails differ from version to version.
  *
- * Filled once by cupti_lib_open(), constant afterwards; the library stays loaded for good.
+ * The struct is filled once by cupti_lib_open() and constant afterwards; the library is never
+ * unloaded.
  */
 #pragma once
 
@@ -42,13 +43,13 @@ typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffe
 				  size_t valid);
 typedef void (*cupti_callback_fn)(void *user, int domain, uint32_t cbid, const void *data);
 struct cupti_subscriber_params {
-	size_t size; /* of this struct */
+	size_t size; /* bytes of this struct */
 	const char *name;
 	char *old_name;
 	size_t old_name_size;
 };
 
-/* member, symbol, arguments; what must be there comes first, up to CUPTI_MUST */
+/* X(member, symbol, arguments); the first CUPTI_MUST functions are required. */
 /* clang-format off */
 #define CUPTI_FUNCTIONS(X)                                                                         \
 	X(version, "cuptiGetVersion", (uint32_t * version))                                        \
@@ -94,48 +95,50 @@ enum { CUPTI_MUST = 6 };
 struct cupti_lib {
 	void *handle; /* NULL: none */
 	char path[CUPTI_PATH];
-	bool was_loaded;             /* it was loaded before us by another part of the process */
+	bool was_loaded;             /* another part of the process had loaded it */
 	uint32_t api_version;        /* cuptiGetVersion(): 22 is 12.4, 130001 is 13.0 */
-	uint16_t sizes[CUPTI_KINDS]; /* bytes of a record; 0: this library does not have the kind */
+	uint16_t sizes[CUPTI_KINDS]; /* bytes of a record; 0: the library does not have the kind */
 #define X(member, symbol, arguments) int(*member) arguments;
 	CUPTI_FUNCTIONS(X)
 #undef X
 };
 
 /*
- * The copy that is loaded, else `asked` (a path or soname; "" none), else the one that fits the
- * CUDA runtime or driver of this process.  ST_ABSENT: there is none, or it cannot be used; *lib is
- * then closed.
+ * Opens the copy that is loaded, otherwise `asked` (a path or soname; "": none), otherwise the one
+ * that fits the CUDA runtime or driver of this process.  ST_ABSENT: there is none, or it cannot be
+ * used; *lib is then closed.
  */
 enum status cupti_lib_open(struct cupti_lib *lib, const char *asked, struct error *err);
-/* The path of another copy that is loaded, whose users' records are not ours; "": there is none. */
+/* Gets the path of another copy that is loaded, whose records we do not get; "": there is none. */
 void cupti_lib_other(const struct cupti_lib *lib, char path[CUPTI_PATH]);
-/* Without a library: "12.4", "13.0". */
+/* Writes the CUDA version of a CUPTI, such as "12.4" or "13.0".  Needs no library. */
 void cupti_version_text(uint32_t api_version, char out[16]);
 
-/* The driver, the runtime or CUPTI. */
+/* Returns whether the driver, the runtime or CUPTI is loaded. */
 bool cuda_is_loaded(void);
-/* libcuda.so.1 is loaded, and cuInit() was called in this process: asks the driver, no side effect.
- */
+/* Returns whether libcuda.so.1 is loaded and cuInit() was called in this process.  The query of the
+ * driver has no side effect. */
 bool cuda_is_initialized(void);
-/* CUDA is in this process, and something that CUPTI tells is wanted. */
+/* Returns whether CUDA is in use in this process and events from CUPTI are wanted. */
 bool cupti_is_needed(void);
-/* 12040 of CUDA 12.4: what the driver can do at most; 0: none is loaded. */
+/* Returns the highest CUDA version of the driver, such as 12040 for 12.4, or 0 if none is
+ * loaded. */
 unsigned cuda_driver_version(void);
-/* The calling thread's; NULL: there is none. */
+/* Returns the CUDA context of the calling thread, or NULL. */
 void *cuda_current_context(void);
 
 /*
- * The numbers by which CUPTI's records know a stream whose handle the program gave us.  They are
- * asked for on the program's own thread while the handle is valid and its context is current: they
- * cannot be found later.  Any thread, no lock.
+ * The ids in CUPTI's records of a stream whose handle the program passed to NVTX.  They must be
+ * queried on the program's thread while the handle is valid and its context is current; later they
+ * cannot be found.  Any thread, no lock.
  */
 struct cupti_stream_ids {
 	uint32_t context, stream;
 };
-/* `lib` stays valid for good; NULL: CUPTI must not be asked any more. */
+/* Sets the library for these queries, which must stay valid.  NULL: CUPTI must not be called any
+ * more. */
 void cupti_ids_open(const struct cupti_lib *lib);
-/* False: CUPTI is not loaded yet, or cannot tell. */
+/* Gets the ids of a stream.  Returns false if CUPTI is not loaded yet or does not report them. */
 bool cupti_ids_of_stream(const void *stream, struct cupti_stream_ids *out);
-/* Both in one word, as nvtx/names.h keeps them. */
+/* Returns both ids in one word, as nvtx/names.h stores them. */
 uint64_t cupti_ids_word(uint32_t context, uint32_t stream);

@@ -9,28 +9,28 @@
 
 enum {
 	BUFFERS = 8192,
-	SLACK = 64,   /* after each buffer, so that 8-byte reads at its end stay inside */
-	GUARD = 4096, /* also cleared after the valid bytes */
-	SMALL_BYTES = 64 * 1024, /* of half the memory: many threads need one each */
+	SLACK = 64,   /* bytes after each buffer, so that 8-byte reads at its end stay inside */
+	GUARD = 4096, /* bytes after the valid ones that are also cleared */
+	SMALL_BYTES = 64 * 1024, /* half of the memory, as many threads need one each */
 	SINGLES = 8192,
-	SINGLE_BYTES = 512, /* the largest record of CUPTI 13.3 has 304 */
-	TURNS = 1024,       /* places of the last resort */
-	NONE = 0,           /* indices of stacks are one too large */
+	SINGLE_BYTES = 512, /* the largest record of CUPTI 13.3 has 304 bytes */
+	TURNS = 1024,       /* places in the shared buffer */
+	NONE = 0,           /* stacks store index + 1 */
 };
 
 /*
- * A lock-free stack of indices.  The head is index + 1, with a counter in the upper half against
- * ABA.
+ * A lock-free stack of indices.  The head is index + 1, with a counter in the upper half to prevent
+ * the ABA problem.
  */
 struct stack {
 	_Alignas(64) _Atomic uint64_t head;
 };
 struct buffers {
-	uint8_t *bytes; /* stride apart */
+	uint8_t *bytes; /* `count` buffers, `stride` bytes apart */
 	size_t stride, size;
 	uint32_t count;
 	struct stack free;
-	_Atomic uint32_t next[BUFFERS]; /* in whichever stack it is */
+	_Atomic uint32_t next[BUFFERS]; /* links of the stack that has the buffer */
 };
 static struct tables {
 	struct buffers pools[POOL_SHARED]; /* by enum pool_place */
@@ -38,9 +38,9 @@ static struct tables {
 		size_t valid;
 		uint64_t completed_ns;
 		uint32_t marks;
-	} filled[POOL_SINGLE * BUFFERS]; /* by number: its place * BUFFERS + index */
+	} filled[POOL_SINGLE * BUFFERS]; /* by number, which is enum pool_place * BUFFERS + index */
 	_Atomic uint32_t next_full[POOL_SINGLE * BUFFERS];
-	uint32_t taken[POOL_SINGLE * BUFFERS]; /* from `full`; the writer's */
+	uint32_t taken[POOL_SINGLE * BUFFERS]; /* taken from `full`, only used by the writer */
 	_Alignas(64) uint8_t shared[TURNS][SINGLE_BYTES];
 } * tables; /* NULL until pool_open() */
 static struct stack full;
@@ -115,8 +115,8 @@ bool pool_open(size_t bytes, size_t buffer_bytes)
 }
 
 /*
- * Last resort: a buffer for one record, which is lost.  It must be zeroed, although another thread
- * may be using it.
+ * Lends the shared buffer for one record, which is lost.  It must be zeroed, although another
+ * thread may be using it.
  */
 static void request_shared(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -219,7 +219,8 @@ bool pool_next(struct pool_buffer *out)
 			(uint32_t)atomic_exchange_explicit(&full.head, 0, memory_order_acquire);
 		uint32_t count = 0;
 
-		/* newest first, so the oldest stands last and is taken first */
+		/* The chain begins with the newest buffer, so the oldest comes last and is taken
+		 * first. */
 		for (; at != NONE;
 		     at = atomic_load_explicit(&tables->next_full[at - 1], memory_order_relaxed))
 			tables->taken[count++] = at - 1;

@@ -11,17 +11,17 @@
 #include <stdlib.h>
 
 enum {
-	CACHE_MAX =
-		65536, /* graphs and shapes that change make many; pages are touched as needed */
+	CACHE_MAX = 65536, /* changing graphs and shapes make many; unused pages cost nothing */
 	CACHE_BUCKETS = 4 * CACHE_MAX,
-	WIDE_AFTER = 8192, /* descriptors of a log, until fewer are made (LAYOUT_WIDE) */
+	WIDE_AFTER = 8192, /* descriptors of a log from which on wide layouts are used */
 	CALLS = 131072,
 	EXTERNALS = 8192,
 	EVENTS = 4096,
 	EVENT_BYTES = LAYOUT_WORDS * 8,
 };
 
-/* Descriptors of records that are left out on purpose; those of the log are small, from 1. */
+/* Descriptors of records that are left out on purpose.  Descriptors of the log are small numbers
+ * from 1 on. */
 #define DESC_UNWANTED UINT32_MAX
 #define DESC_NOISE    (UINT32_MAX - 1)
 
@@ -35,7 +35,7 @@ struct cached_desc {
 	uint64_t words[LAYOUT_WORDS];
 };
 
-/* The state of putting one buffer. */
+/* State while one buffer is put. */
 struct putting {
 	struct writer *w;
 	uint64_t completed_ns, warmup_ns, begin_ns;
@@ -44,18 +44,18 @@ struct putting {
 };
 
 static const struct cupti_lib *lib;
-static struct cached_desc *cache; /* CACHE_MAX + 1; NULL until the first buffer */
+static struct cached_desc *cache; /* CACHE_MAX + 1 rows; NULL until the first buffer */
 static uint32_t cache_count;
-static uint64_t cache_log; /* number of the log that they belong to */
-static uint64_t log_made;  /* in that log */
+static uint64_t cache_log; /* number of the log to which the descriptors belong */
+static uint64_t log_made;  /* number of descriptors made for that log */
 static unsigned wide;      /* LAYOUT_WIDE or 0 */
 static struct cupti_row_counts counts;
 /*
- * What belongs to a call by its correlation: of each place the newest.  An external id was pushed
- * by some tool, and stands before or after the call, in its buffer or in an earlier one.
+ * Calls and external ids by correlation; each place has the newest one.  A tool pushes an external
+ * id, whose record comes before or after that of the call, in the same buffer or an earlier one.
  */
 struct call {
-	uint64_t begin; /* by CUPTI's clock; 0: it has none */
+	uint64_t begin; /* on CUPTI's clock; 0: unknown */
 	uint32_t correlation;
 	bool is_runtime;
 };
@@ -64,23 +64,24 @@ struct external {
 	uint32_t correlation, kind;
 };
 static bool has_externals;
-/* CUDA events without a time, which is asked for at a price: they get that of their call. */
+/* CUDA events without a time, which are put at the time of their call.  CUPTI could record their
+ * times, but at a cost. */
 struct waiting_event {
-	uint64_t begin; /* of its call; 0: that has not come */
+	uint64_t begin; /* begin of its call; 0: the call has not come */
 	uint32_t correlation;
 	_Alignas(8) uint8_t record[EVENT_BYTES];
 };
 static struct tables {
-	uint32_t cache_buckets[CACHE_BUCKETS]; /* numbers of descriptors, from 1, by hash */
+	uint32_t cache_buckets[CACHE_BUCKETS]; /* numbers of descriptors (from 1), by hash */
 	struct call calls[CALLS];
 	struct external externals[EXTERNALS];
 	struct waiting_event waiting[EVENTS];
 } * tables; /* NULL until cupti_rows_open() */
 static size_t waiting_count;
-static uint32_t awaited[EVENTS]; /* how many wait for a correlation of this remainder */
+static uint32_t awaited[EVENTS]; /* number of events that wait, by correlation % EVENTS */
 static struct {
 	uint64_t from_ns, to_ns;
-	bool is_inside, is_after; /* a record began there */
+	bool is_inside, is_after; /* a record began inside, after the span */
 } watched;
 
 /* ---- descriptors ---- */
@@ -92,7 +93,7 @@ static void clear_cache(void)
 		memset(tables->cache_buckets, 0, sizeof(tables->cache_buckets));
 }
 
-/* False: no log, or no memory.  Descriptors of another log are forgotten. */
+/* Returns false without a log or memory.  Discards the descriptors of another log. */
 static bool is_cache_ready(struct writer *w)
 {
 	if (!writer_ready(w))
@@ -127,7 +128,7 @@ static bool is_cached(const struct cached_desc *c, const struct cupti_layout *p,
 	return !differs;
 }
 
-/* A call that says that the program has graphs, or captures one. */
+/* Returns whether a call shows that the program has graphs, or captures one. */
 static bool is_of_graphs(const struct cupti_layout *p, const uint8_t *record)
 {
 	size_t len;
@@ -141,7 +142,8 @@ static bool is_of_graphs(const struct cupti_layout *p, const uint8_t *record)
 			strstr(name, "BeginCapture"));
 }
 
-/* The record's descriptor, made if it is new; cache[0], without one: the log is at a ceiling. */
+/* Finds or makes the record's descriptor.  Returns cache[0], which has none, if the log is at a
+ * ceiling. */
 static const struct cached_desc *find_desc(struct writer *w, const struct cupti_layout *p,
 					   const uint8_t *record)
 {
@@ -154,7 +156,7 @@ static const struct cached_desc *find_desc(struct writer *w, const struct cupti_
 	if (p->wanted)
 		desc = cupti_desc_is_noise(p, record) ? DESC_NOISE
 						      : cupti_desc_make(w, p, record, &track);
-	if (!desc) /* not kept, so that it is tried again */
+	if (!desc) /* not cached, so that it is tried again */
 		return &cache[0];
 	if (cache_count == CACHE_MAX) {
 		clear_cache();
@@ -181,7 +183,7 @@ static inline uint64_t host_time(struct putting *r, uint64_t cupti_ns)
 	return cupti_clock_convert(cupti_ns, r->completed_ns, &r->epoch);
 }
 
-/* False: the record has no times that can be used. */
+/* Returns false if the record has no usable times. */
 static bool read_times(struct putting *r, const struct cupti_layout *p, const uint8_t *record,
 		       struct event *e)
 {
@@ -207,8 +209,8 @@ static void count_left_out(struct putting *r, uint32_t desc)
 }
 
 /*
- * `begin_ns` is not 0 for a record without a time of its own that belongs to a call with that
- * begin.
+ * Puts a record as a row.  If `begin_ns` is not 0, the record has no time, and `begin_ns` is the
+ * begin of its call.
  */
 static void put_record(struct putting *r, const struct cupti_layout *p, const uint8_t *record,
 		       uint64_t external, uint64_t begin_ns)
@@ -264,7 +266,7 @@ static const struct external *find_external(uint32_t correlation)
 	return has_externals && correlation && e->correlation == correlation ? e : NULL;
 }
 
-/* Puts the CUDA events whose calls have come meanwhile. */
+/* Puts the CUDA events whose calls have come in the meantime. */
 static void put_waiting_events(struct putting *r)
 {
 	for (size_t i = waiting_count; i-- > 0;) {
@@ -279,8 +281,8 @@ static void put_waiting_events(struct putting *r)
 }
 
 /*
- * A call of the runtime makes calls of the driver, with one correlation for all: the outer one says
- * what the program did.
+ * Returns whether a driver call is within a runtime call, which has the same correlation.  Only the
+ * outer one is recorded, because that is what the program did.
  */
 static bool is_covered(const uint8_t *record)
 {
@@ -290,8 +292,9 @@ static bool is_covered(const uint8_t *record)
 }
 
 /*
- * An event has the GPU's time only where a tool of the process asked for it, and CUPTI does not say
- * on which clock.  The time of the call is taken where that time cannot be converted.
+ * Returns whether a CUDA event has a usable time.  It has the GPU's time only if a tool of the
+ * process requested that, and CUPTI does not document its clock.  Without a usable time, the time
+ * of the call is used.
  */
 static bool has_time(struct putting *r, const struct cupti_family *f, const uint8_t *record)
 {
@@ -318,7 +321,7 @@ static void put_any(struct putting *r, const struct cupti_family *f, uint32_t ki
 		counts.orphans +=
 			!find_call((uint32_t)read_number(record, &f->layouts[0]->correlation));
 	} else if (kind == CUPTI_CUDA_EVENT && !has_time(r, f, record)) {
-		return; /* it waits */
+		return; /* note_event() has stored it */
 	}
 	if (f->variants & LAYOUT_EXTERNAL)
 		e = find_external(get_u32(record + API_CORRELATION));
@@ -359,7 +362,8 @@ static void note_event(struct putting *r, const uint8_t *record)
 	memcpy(to->record, record, f->size < EVENT_BYTES ? f->size : EVENT_BYTES);
 }
 
-/* CUpti_ActivityExternalCorrelation: of two ids of a call that of the lower kind is kept. */
+/* Stores a CUpti_ActivityExternalCorrelation.  Of two ids of a call, the one with the lower kind is
+ * kept. */
 static void note_external(struct putting *r, const uint8_t *record)
 {
 	struct external new = { .id = read_word(record, 8),
@@ -394,8 +398,9 @@ static void note_call(uint32_t kind, const uint8_t *record)
 }
 
 /*
- * Notes what belongs to calls first, because records come in any order: those of a call stand
- * behind those of calls within it.  False: the buffer holds tables only, which need no log.
+ * Stores calls, external ids and CUDA events before any record is put, because records come in any
+ * order: a call comes after the calls within it.  Returns false if the buffer only has tables,
+ * which need no log.
  */
 static bool note_correlations(struct putting *r, const struct pool_buffer *b)
 {
@@ -416,7 +421,7 @@ static bool note_correlations(struct putting *r, const struct pool_buffer *b)
 	return has_events;
 }
 
-/* Counts record kinds that we do not know.  Tables and external ids were handled before. */
+/* Counts records of unknown kinds.  Tables and external ids were handled before. */
 static void count_strange(struct putting *r, uint32_t kind)
 {
 	if (cupti_is_table(kind) || kind == CUPTI_EXTERNAL_CORRELATION)
@@ -430,7 +435,7 @@ void cupti_rows_drop(const struct pool_buffer *b)
 	cupti_names_drop(lib, b->bytes, b->valid);
 }
 
-/* The record after `at`; NULL: there is none. */
+/* Returns the record after `at`, or NULL. */
 static const uint8_t *next_record(const struct pool_buffer *b, const uint8_t *at)
 {
 	uint8_t *record = b->bytes + (at - b->bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.h - completed buffers to rows of the log.
+ * rows.h - turns completed buffers into rows of the log.
  *
  *	record --> its descriptor, times, ids --> writer_put_ready()
  *
@@ -13,13 +13,15 @@
 
 struct writer;
 
-/* Once per library; plans, calls and clock are open. */
+/* Call this once for each library, after layouts, calls and clock are open.  Returns false without
+ * memory. */
 bool cupti_rows_open(const struct cupti_lib *loaded);
-/* What waits for records that will not come any more is lost. */
+/* Counts CUDA events that still wait for their calls as lost, because those will not come any
+ * more. */
 void cupti_rows_end(struct writer *w);
 /*
- * Takes the tables of a buffer.  This comes before the events of any buffer, because they say to
- * which device a context belongs.
+ * Reads the tables of a buffer.  Call this before the events of any buffer are put, because the
+ * tables map contexts to devices.
  */
 void cupti_rows_tables(const struct pool_buffer *b);
 /*
@@ -29,24 +31,23 @@ void cupti_rows_tables(const struct pool_buffer *b);
  */
 void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warmup_ns,
 		    uint64_t begin_ns);
-/* Of a buffer that belongs to no window. */
+/* Drops a buffer that belongs to no window. */
 void cupti_rows_drop(const struct pool_buffer *b);
 void cupti_rows_forget(void);
 /*
- * Looks from now on for records that began in this span.  cupti_rows_missed() is its length if
- * there were none but some after it, and 0 the next time.
+ * Checks from now on whether records began in this span.  cupti_rows_missed() returns its length if
+ * none did, but some began after it, and then resets the span.
  */
 void cupti_rows_watch(uint64_t from_ns, uint64_t to_ns);
 uint64_t cupti_rows_missed(void);
 
-/* Since open. */
+/* Counts since open. */
 struct cupti_row_counts {
-	uint64_t rows, made; /* made: descriptors */
-	uint64_t nodes;      /* of graphs */
-	bool has_graphs;     /* there are nodes of graphs, or calls that make or launch graphs */
+	uint64_t rows, made; /* made: descriptors in the cache */
+	uint64_t nodes;      /* nodes of graphs */
+	bool has_graphs;     /* there are nodes of graphs, or calls that create or launch graphs */
 	uint64_t no_time, unknown, unwanted, noise, early;
-	uint64_t driver,
-		driver_only;       /* the driver's calls; those that no call of the runtime made */
-	uint64_t kernels, orphans; /* orphans: whose call is not known */
+	uint64_t driver, driver_only; /* calls of the driver; those outside of runtime calls */
+	uint64_t kernels, orphans;    /* orphans: kernels whose call is unknown */
 };
 const struct cupti_row_counts *cupti_row_counts(void);

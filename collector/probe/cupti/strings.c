@@ -10,15 +10,16 @@
 
 enum {
 	CACHE_BITS = 9,
-	AHEAD = 4096, /* bytes that are asked for before they are needed */
+	AHEAD = 4096, /* distance of the prefetch in bytes */
 };
-/* Within one completion a pointer is always the same text: what was found stays good until then. */
+/* A cache of names by pointer.  During one completion a pointer always refers to the same text. */
 struct cached_text {
 	const char *text;
 	uint32_t name;
 };
 
-/* Mangled names of two kernels may differ behind what the table of texts holds. */
+/* Finds the id of a name.  Long names are shortened with a hash, because mangled names of two
+ * kernels may differ only after NAMES_TEXT_MAX bytes. */
 static uint32_t find_name(const char *text)
 {
 	size_t len = strnlen(text, NAMES_TEXT_MAX + 1);
@@ -79,7 +80,8 @@ unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 	return even && expected == bytes + valid ? marks | MARK_EVEN : marks;
 }
 
-/* CUpti_ActivityDevice*.name, CUpti_ActivityOverhead3.overheadData; 0: there is none. */
+/* Returns the offset of a pointer to memory that the client has to free, or 0:
+ * CUpti_ActivityDevice*.name, CUpti_ActivityOverhead3.overheadData. */
 static uint32_t owned_at(const struct cupti_lib *lib, uint32_t kind)
 {
 	uint32_t at = kind == CUPTI_DEVICE ? 136 : kind == CUPTI_OVERHEAD ? 48 : 0;

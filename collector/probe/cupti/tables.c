@@ -23,11 +23,11 @@ static struct {
 	struct device_row devices[DEVICES];
 	struct context_row contexts[CONTEXTS];
 	unsigned device_count, context_count;
-	uint64_t log; /* that has what is `put` */
+	uint64_t log; /* log that has the tables if `put` is set */
 	bool put;
 } tables;
 
-/* ---- taking ---- */
+/* ---- reading records ---- */
 
 static void take_device(const uint8_t *record, uint16_t size)
 {
@@ -45,7 +45,7 @@ static void take_device(const uint8_t *record, uint16_t size)
 	d->id = id;
 	d->size = size < DEVICE_BYTES ? size : DEVICE_BYTES;
 	memcpy(d->record, record, d->size);
-	if (name) /* else it was another client's */
+	if (name) /* otherwise the name belonged to another client */
 		snprintf(d->name, sizeof(d->name), "%s", name);
 	tables.put = false;
 }
@@ -105,7 +105,7 @@ void cupti_tables_forget(void)
 	memset(&tables, 0, sizeof(tables));
 }
 
-/* ---- putting ---- */
+/* ---- writing rows ---- */
 
 static const struct {
 	const char *key;

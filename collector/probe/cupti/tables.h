@@ -2,8 +2,8 @@
 /*
  * tables.h - devices and contexts, from CUPTI's records of them.
  *
- * A device becomes a row of the log's device table, with Kineto's keys, of each log that is opened.
- * A context says which device its work is on.  State is static; writer thread only.
+ * A device becomes a row of the device table of each log, with Kineto's keys.  A context determines
+ * the device of its work.  State is static; writer thread only.
  */
 #pragma once
 
@@ -11,7 +11,8 @@
 
 struct writer;
 
-/* Key (Kineto's where it has one), member of CUpti_ActivityDevice4 and later, its place. */
+/* X(key (Kineto's if it has one), member of CUpti_ActivityDevice4 and later, offset, bytes,
+ * unit) */
 #define CUPTI_DEVICE_NUMBERS(X)                                                                    \
 	X("totalGlobalMem", globalMemorySize, 16, 8, BYTES)                                        \
 	X("computeMajor", computeCapabilityMajor, 104, 4, NONE)                                    \
@@ -35,14 +36,15 @@ struct writer;
 	X("computeInstanceId", computeInstanceId, 156, 4, ID)                                      \
 	X("numaId", numaId, 180, 4, ID)
 
-/* One record of CUPTI_DEVICE or CUPTI_CONTEXT. */
+/* Reads a record of CUPTI_DEVICE or CUPTI_CONTEXT. */
 void cupti_tables_take(const struct cupti_lib *lib, uint32_t kind, const uint8_t *record);
-/* Into the log that is open, as far as it has not got them. */
+/* Writes the devices to the open log if it does not have them. */
 void cupti_tables_put(struct writer *w);
-/* The device of a context; if it is not known, the only device there is, or NO_ID. */
+/* Returns the device of a context.  If it is unknown, returns the only device of all contexts, or
+ * NO_ID. */
 uint32_t cupti_tables_device(uint32_t context);
 void cupti_tables_note(uint32_t device, uint32_t context);
-/* Device number `n` of those in which this process has a context: CUDA's id and "GPU-..."; false:
- * there are no more. */
+/* Gets CUDA's id and the uuid ("GPU-...") of device number `n` of those in which this process has a
+ * context; returns false if there are no more. */
 bool cupti_tables_uuid(unsigned n, uint32_t *id, char uuid[48]);
 void cupti_tables_forget(void);

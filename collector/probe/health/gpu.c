@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define PATIENCE_NS UINT64_C(2500000000) /* until the GPUs are taken that the process may see */
+#define PATIENCE_NS UINT64_C(2500000000) /* limit of waiting for CUPTI's list of GPUs */
 
 struct nvml_device;
 struct utilization {
@@ -48,14 +48,14 @@ struct gpm_metric {
 	double value;
 	const char *texts[3];
 };
-enum { GPM_METRICS = 333, GPM_VERSION = 1 }; /* as many as the newest driver may write */
+enum { GPM_METRICS = 333, GPM_VERSION = 1 }; /* capacity for the metrics of the newest driver */
 struct gpm_request {
 	unsigned version, count;
 	void *before, *now;
 	struct gpm_metric metrics[GPM_METRICS];
 };
 
-/* member, symbol, arguments; results are nvmlReturn_t, 0 is success */
+/* X(member, symbol, arguments); results are nvmlReturn_t, 0 is success. */
 /* clang-format off */
 #define NVML_FUNCTIONS(X)                                                                          \
 	X(init, "nvmlInit_v2", (void))                                                             \
@@ -103,7 +103,7 @@ static struct {
 #undef X
 } nvml;
 
-/* Cumulative bytes; NVLink's are KiB, and the scope says: of all links. */
+/* Cumulative counts of bytes.  NVLink's are in KiB, and their scope means all links. */
 enum { COUNTERS = 4, ALL_LINKS = -1 };
 static const struct {
 	uint32_t field, scope, unit;
@@ -114,7 +114,7 @@ static const struct {
 	{ 138, (uint32_t)ALL_LINKS, 1024, HEALTH_nvlink_sent_per_s },
 	{ 139, (uint32_t)ALL_LINKS, 1024, HEALTH_nvlink_received_per_s },
 };
-/* Metrics of NVML GPM. */
+/* Metrics of NVML GPM and their figures. */
 static const struct {
 	unsigned id;
 	enum health_gpu is;
@@ -130,13 +130,13 @@ static struct gpu {
 	struct nvml_device *device;
 	uint64_t sampled_ns, counted[COUNTERS], xids;
 	bool has_counted[COUNTERS], is_set_up;
-	void *gpm[2]; /* the sample before, and the next one; NULL: the GPU has none */
+	void *gpm[2]; /* the previous sample and the next one; NULL: the GPU has no GPM */
 	bool has_gpm;
 } gpus[HEALTH_GPUS];
 static int gpu_count;
 static void *events;
 static bool is_open;
-static uint64_t asked_ns; /* when nobody knew first which GPUs this process uses */
+static uint64_t asked_ns; /* first time at which CUPTI's list of GPUs was empty */
 
 enum status health_gpu_open(struct error *err)
 {
@@ -245,7 +245,7 @@ void health_gpu_driver(char out[HEALTH_NAME])
 		out[0] = '\0';
 }
 
-/* What only samples of health need. */
+/* Sets up what only samples of health need. */
 static void set_up(struct gpu *g)
 {
 	enum { XID_EVENTS = 8 };
@@ -268,7 +268,7 @@ static void put(struct gpu_values *out, enum health_gpu what, double value)
 	out->known |= UINT64_C(1) << what;
 }
 
-/* A figure of one number, where there is its function and it succeeds. */
+/* Puts a figure of one number if its function exists and succeeds. */
 #define PUT(what, function, scale, ...)                                                            \
 	do {                                                                                       \
 		if (nvml.function && nvml.function(g->device, __VA_ARGS__ & number) == 0)          \
@@ -342,7 +342,7 @@ static void sample_gpm(struct gpu *g, struct gpu_values *out)
 	g->has_gpm = true;
 }
 
-/* Events of all GPUs come in one queue. */
+/* Counts XID events, which come in one queue for all GPUs. */
 static void take_events(void)
 {
 	struct event_data e;

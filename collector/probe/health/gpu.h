@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.h - how a GPU is: clocks, power, temperature, what holds its clock down, links, errors and,
- * from Hopper on, what its units do.
+ * gpu.h - figures of a GPU: clocks, power, temperature, reasons that limit its clock, links, errors
+ * and, from Hopper on, the activity of its units.
  *
- * Only the driver's libnvidia-ml.so.1 is loaded, and no context is made.  Of each figure the
- * function is optional: what the driver or the GPU does not tell is not there.  A GPU is known by
- * its UUID, so any process of the machine may sample it.  The memory probe asks here, too.  State
- * is static; one thread at a time.
+ * Only the driver's libnvidia-ml.so.1 is loaded, and no context is created.  The function behind
+ * each figure is optional: a figure that the driver or the GPU does not report is missing.  A GPU
+ * is identified by its UUID, so any process of the machine may sample it.  The memory probe uses
+ * these functions, too.  State is static; one thread at a time.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 struct config;
 
 enum { HEALTH_GPUS = 64, HEALTH_UUID = 96, HEALTH_NAME = 96 };
-/* name, unit (records.h), meaning; those after `sm_clock_max` do not change while a GPU is there */
+/* X(name, unit (records.h), meaning).  The figures from `sm_clock_max` on do not change. */
 /* clang-format off */
 #define HEALTH_GPU(X)                                                                              \
 	X(sm_clock, MHZ, "of the multiprocessors")                                                 \
@@ -57,25 +57,28 @@ enum health_gpu {
 
 struct gpu_values {
 	double value[HEALTH_GPU_COUNT];
-	uint64_t known; /* bit of enum health_gpu */
+	uint64_t known; /* one bit for each enum health_gpu */
 };
 
-/* ST_ABSENT: no driver, or it does not answer. */
+/* Loads the driver's library.  ST_ABSENT: there is no driver, or it does not work. */
 enum status health_gpu_open(struct error *err);
 /*
- * Number `n` of the GPUs that this process uses, for the functions below, and CUDA's number of it;
- * -1: there are no more.  CUPTI knows by their UUIDs in which the process has a context.  Where it
- * has not told for a while, though CUDA is alive, they are those that the process may see.
+ * Returns GPU number `n` of those that this process uses, for the functions below, and sets *id to
+ * CUDA's number of it; -1: there are no more.  CUPTI reports by UUID in which GPUs the process has
+ * a context.  If it has not reported any for a while although CUDA is in use, the GPUs are those
+ * that the process can see.
  */
 int health_gpu_used(const struct config *c, unsigned n, uint32_t *id);
-/* Number `n` of those that CUDA_VISIBLE_DEVICES names, else of all. */
+/* Returns GPU number `n` of those in CUDA_VISIBLE_DEVICES, or of all if it is not set; -1: no
+ * more. */
 int health_gpu_visible(const struct config *c, unsigned n);
-/* Bytes in use by any process, without what the driver reserves where it tells that; false: none.
- */
+/* Gets the bytes in use by any process, without the driver's reserve if that is known, and all
+ * bytes.  Returns false if they are not available. */
 bool health_gpu_memory(int gpu, uint64_t *used, uint64_t *total);
 void health_gpu_name(int gpu, char out[HEALTH_NAME]);
 void health_gpu_driver(char out[HEALTH_NAME]);
-/* What is to be told now; rates need a sample before.  `now_ns`: any clock that does not step. */
+/* Samples all figures; rates need a previous sample.  `now_ns` is of any clock that does not
+ * step. */
 void health_gpu_sample(int gpu, uint64_t now_ns, struct gpu_values *out);
-/* The child of a fork must not use what the parent opened. */
+/* Resets the state in the child of a fork, which must not use the parent's library handle. */
 void health_gpu_forget(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why the same code is slower here: figures of the GPUs that this process uses and of its host,
- * once a second, as counters under the names of gpu.h and of HEALTH_HOST.
+ * Probe for health, which shows why the same code is slower on some host: figures of the GPUs that
+ * this process uses and of its host, once a second, as counters with the names in gpu.h and
+ * HEALTH_HOST.
  */
 #include "collector/config/config.h"
 #include "collector/probe/health/gpu.h"
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 #define PERIOD_NS UINT64_C(1000000000)
-/* name, unit, meaning */
+/* X(name, unit, meaning) */
 /* clang-format off */
 #define HEALTH_HOST(X)                                                                             \
 	X(processor_share, PERCENT, "of one processor, since the sample before; above 100: threads") \
@@ -56,9 +57,9 @@ static struct {
 	bool has_gpus;
 	struct host_state {
 		uint64_t sampled_ns, processor_ns, wait_ns, faults;
-	} host;                          /* what was read before */
-	uint32_t descs[PLACES][FIGURES]; /* of that log */
-	bool said[HEALTH_GPUS];          /* what does not change, in that log */
+	} host;                          /* the previous reading */
+	uint32_t descs[PLACES][FIGURES]; /* descriptors in that log */
+	bool said[HEALTH_GPUS];          /* constant figures have been put into that log */
 } state;
 
 static enum status health_open(const struct config *config, struct error *err)
@@ -81,7 +82,8 @@ static void put_host(struct writer *w, enum health_host what, uint64_t at_ns, do
 			  host_figures[what].unit, at_ns, value);
 }
 
-/* The number of the word of /proc/PID/stat, from 3; its second may hold blanks and brackets. */
+/* Returns the number in word `number` (from 3 on) of /proc/PID/stat; the second word may contain
+ * blanks and brackets. */
 static uint64_t stat_word(const char *text, unsigned number)
 {
 	const char *at = strrchr(text, ')');
@@ -106,7 +108,7 @@ static void put_node(struct writer *w, uint64_t processor, uint64_t at_ns)
 	}
 }
 
-/* By /proc: nothing of the process is needed but its number. */
+/* Reads /proc, for which only the number of the process is needed. */
 static void sample_host(struct writer *w, uint64_t now_ns)
 {
 	enum { MAJOR_FAULTS = 12, USER = 14, SYSTEM = 15, PROCESSOR = 39 };
@@ -171,7 +173,7 @@ static unsigned health_drain(struct writer *w, uint64_t now_ns)
 		memset(state.descs, 0, sizeof(state.descs));
 		memset(state.said, 0, sizeof(state.said));
 	}
-	if (!state.has_gpus) /* not before the first sample, as it may take seconds */
+	if (!state.has_gpus) /* not at the start, as it may take seconds */
 		state.has_gpus = health_gpu_open(NULL) == ST_OK;
 	if (state.has_gpus)
 		sample_gpus(w, now_ns);

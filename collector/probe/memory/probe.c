@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of host memory (this process's resident set) and of device memory (all of a GPU that this
- * process uses, by its driver, once a second at most), as counters "bytes_in_use" and
- * "peak_bytes_in_use" of a device, or of none for the host. A device's peak is the largest sample
- * of this process.  A sample that a step asked for bears the time at which it was asked for.
+ * Probe for memory: samples of host memory (this process's resident set) and of device memory (all
+ * of a GPU that this process uses, from the driver, at most once a second), as counters
+ * "bytes_in_use" and "peak_bytes_in_use" of a device, or of no device for the host.  A device's
+ * peak is the largest sample of this process.  A sample that a step requested has the time of the
+ * request.
  */
 #include "collector/config/config.h"
 #include "collector/probe/health/gpu.h"
@@ -23,14 +24,14 @@
 enum { IN_USE, PEAK, SERIES };
 static const char *const series_names[SERIES] = { "bytes_in_use", "peak_bytes_in_use" };
 enum { HOST = HEALTH_GPUS, PLACES = HEALTH_GPUS + 1, TEXT = 4096 };
-#define DEVICE_NS UINT64_C(1000000000) /* at least, as the driver takes a lock of the machine */
+#define DEVICE_NS UINT64_C(1000000000) /* least period, because the driver takes a global lock */
 
 static struct {
 	const struct config *config;
 	uint64_t period_ns, next_ns;
 	uint64_t next_device_ns;
 	uint64_t log;
-	uint32_t descs[PLACES][SERIES]; /* of that log */
+	uint32_t descs[PLACES][SERIES]; /* descriptors in that log */
 	uint64_t peaks[HEALTH_GPUS];
 } state;
 
@@ -47,7 +48,7 @@ static enum status memory_begin(uint64_t now_ns, struct error *err)
 	return ST_OK;
 }
 
-/* The text that follows `key` in a small file of the program's in /proc; NULL: there is none. */
+/* Returns the text after `key` in a small file of the process in /proc, or NULL. */
 static const char *find_in(const char *name, const char *key, char text[TEXT])
 {
 	char path[64];
@@ -58,7 +59,7 @@ static const char *find_in(const char *name, const char *key, char text[TEXT])
 	return at ? at + strlen(key) : NULL;
 }
 
-/* Bytes, or 0. */
+/* Returns the resident set in bytes, or 0. */
 static uint64_t resident_bytes(void)
 {
 	char text[TEXT];
@@ -67,7 +68,8 @@ static uint64_t resident_bytes(void)
 	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Of this program: getrusage() knows the one before exec() too. */
+/* Returns the peak of this program in bytes; getrusage() would include the program before
+ * exec(). */
 static uint64_t peak_resident_bytes(void)
 {
 	char text[TEXT];
@@ -87,9 +89,9 @@ static void put(struct writer *w, unsigned place, unsigned series, uint64_t at_n
 }
 
 /*
- * The step's begin is converted to ns at another moment than the sample's time, and a calibration
- * point of the clock between the two may put it later.  Adding this keeps a sample within the step
- * that asked for it; in truth it was read after the begin.
+ * The begin of the step is converted to ns later than the sample's time, and a new calibration of
+ * the clock in between may move it.  Adding this keeps a sample within the step that requested it;
+ * the sample was indeed taken after the begin.
  */
 enum { AFTER_MARK_NS = 1000 };
 
@@ -97,16 +99,17 @@ static void sample_host(struct writer *w, uint64_t at_ns)
 {
 	uint64_t used = resident_bytes(), peak = peak_resident_bytes();
 
-	if (!used) /* it is gone */
+	if (!used) /* the process has ended */
 		return;
-	/* the two are read one after the other: keep the order that they have by nature */
+	/* The two values are read one after the other; make sure that the peak is not below the
+	 * use. */
 	put(w, HOST, IN_USE, at_ns, used);
 	put(w, HOST, PEAK, at_ns, peak > used ? peak : used);
 }
 
 /*
- * The driver's library is opened here, not at the start, as that may take seconds.  False: no GPU
- * of this process is known yet.
+ * Samples the GPUs.  The driver's library is opened here, not at the start, because that may take
+ * seconds.  Returns false if no GPU of this process is known yet.
  */
 static bool sample_devices(struct writer *w, uint64_t at_ns)
 {
@@ -144,7 +147,7 @@ static unsigned memory_drain(struct writer *w, uint64_t now_ns)
 	if (now_ns >= state.next_device_ns && sample_devices(w, now_ns))
 		state.next_device_ns = now_ns + DEVICE_NS;
 	state.next_ns += state.period_ns;
-	if (state.next_ns <= now_ns) /* too slow for this period: no catching up */
+	if (state.next_ns <= now_ns) /* too slow for this period: skip samples */
 		state.next_ns = now_ns + state.period_ns;
 	return 0;
 }

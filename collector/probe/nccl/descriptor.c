@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the descriptor of a call says, in all versions of the interface. */
+/* Reads the descriptor of a call, in all versions of NCCL's profiler interface. */
 #include "collector/probe/nccl/plugin.h"
 
 #include "collector/arena/texts.h"
@@ -7,12 +7,12 @@
 #include <stdbool.h>
 
 /*
- * Offsets of members that differ by version; 0: there is none.  The type is 8 bytes from version 5
- * on and one byte before; the address of the parent follows at 8, the rank at 16.  In version 1
- * function, type, algorithm and protocol are numbers of one byte, in later ones texts.
+ * Offsets of members that differ by version; 0: the version has no such member.  The type has 8
+ * bytes from version 5 on and one byte before; the address of the parent is at 8, the rank at 16.
+ * In version 1 function, type, algorithm and protocol are numbers of one byte, in later ones texts.
  */
 struct nccl_layout {
-	uint8_t communicator; /* before version 4: its hash; later init() has it */
+	uint8_t communicator; /* before version 4: its hash; later init() gets it */
 	struct {
 		uint8_t sequence, function, count, root, type, channels, warps, algorithm, protocol;
 	} collective;
@@ -26,7 +26,7 @@ static const struct nccl_layout layouts[] = {
 	[3] = { 32, { 40, 48, 72, 80, 88, 96, 97, 104, 112 }, { 40, 64, 56, 72, 0 } },
 	[4] = { 0, { 24, 32, 56, 64, 72, 80, 81, 88, 96 }, { 24, 48, 40, 56, 60 } },
 };
-enum { LAST_LAYOUT = 4 }; /* later versions have added members behind */
+enum { LAST_LAYOUT = 4 }; /* later versions only have further members at the end */
 
 static const char *const functions[] = { "Broadcast", "Reduce",   "AllGather", "ReduceScatter",
 					 "AllReduce", "SendRecv", "Send",      "Recv" },
@@ -38,7 +38,7 @@ static const char *const functions[] = { "Broadcast", "Reduce",   "AllGather", "
 						 "NVLS_TREE",
 						 "PAT" },
 			 *const protocols[] = { "LL", "LL128", "SIMPLE" };
-/* NCCL's types in the order of their numbers: its name, PyTorch's, bytes. */
+/* NCCL's types by their numbers: NCCL's name, PyTorch's name, bytes. */
 static const struct {
 	const char *name, *type;
 	unsigned bytes;
@@ -65,7 +65,7 @@ static uint32_t text_id(const char *text)
 	return id || !text ? id : name_find(text);
 }
 
-/* The id of a text, or in version 1 of a number. */
+/* Returns the id of a text, or of the text for a number in version 1. */
 static uint32_t read_text(int version, const uint8_t *d, unsigned at, const char *const *names,
 			  size_t count)
 {
@@ -114,7 +114,7 @@ struct nccl_fields nccl_read_call(int version, const uint8_t *d, uint64_t type)
 	f.function = read_text(version, d, l->collective.function, functions, COUNT(functions));
 	f.root = nccl_rank(d, l->collective.root);
 	read_size(version, d, l->collective.type, l->collective.count, &f);
-	if (type == NCCL_COPY_ENGINE) { /* it has no more of these */
+	if (type == NCCL_COPY_ENGINE) { /* it has no further fields */
 		f.algorithm = text_id("copy engine");
 		return f;
 	}

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugin.h - what NCCL tells a profiler plugin, from NCCL 2.23 to 2.31 (versions 1 to 7 of its
- * interface): where the members of an event's descriptor are.
+ * plugin.h - NCCL's interface for profiler plugins, from NCCL 2.23 to 2.31 (versions 1 to 7 of the
+ * interface), and the offsets of the members of an event's descriptor.
  *
- * Everything that NCCL hands over is borrowed for the call.  Results are ncclResult_t, 0 is
- * success, and no other is ever returned: NCCL must not notice us.
+ * Everything that NCCL passes is borrowed for the call.  Results are ncclResult_t; 0 is success,
+ * and no other value is ever returned, because a failure of ours must not affect NCCL.
  */
 #pragma once
 
 #include <stdint.h>
 #include <string.h>
 
-enum nccl_event_type { /* bits of the mask of events that NCCL is to make */
+enum nccl_event_type { /* bits of the mask of events that NCCL shall report */
 		       NCCL_COLLECTIVE = 1 << 1,
 		       NCCL_POINT = 1 << 2,
 		       NCCL_PROXY_OP = 1 << 3,
@@ -20,17 +20,18 @@ enum nccl_event_type { /* bits of the mask of events that NCCL is to make */
 		       NCCL_KERNEL_LAUNCH = 1 << 11, /* from version 5 on */
 		       NCCL_COPY_ENGINE = 1 << 12,   /* a collective; from version 6 on */
 };
-enum nccl_state { /* what a proxy step begins to wait for */
+enum nccl_state { /* states of a proxy step: what it begins to wait for */
 		  NCCL_SEND_GPU = 8,
 		  NCCL_SEND_NETWORK = 9,
 		  NCCL_RECEIVE_NETWORK = 10,
 		  NCCL_RECEIVE_FLUSH = 11,
 		  NCCL_RECEIVE_GPU = 12,
 		  NCCL_SEND_PEER = 20,
-		  NCCL_CHANNEL_STOP = 22, /* of a kernel channel */
+		  NCCL_CHANNEL_STOP = 22, /* state of a kernel channel */
 };
 
-/* Of a proxy operation, a kernel channel, in all versions that have them. */
+/* Offsets in the descriptors of a proxy operation and a kernel channel, in all versions that have
+ * them. */
 enum {
 	NCCL_AT_PARENT = 8,
 	NCCL_AT_RANK = 16,
@@ -40,11 +41,11 @@ enum {
 	NCCL_AT_STEPS = 36,
 	NCCL_AT_IS_SEND = 44,
 	NCCL_AT_CHANNEL = 24,
-	NCCL_AT_TIMER = 32, /* of the GPU, in ns; from version 4 on */
+	NCCL_AT_TIMER = 32, /* GPU timer in ns; from version 4 on */
 };
 
 enum nccl_wait { WAIT_GPU, WAIT_PEER, WAIT_NETWORK, WAITS };
-/* What is recorded of an event.  Texts are ids of texts.h, 0: it has none. */
+/* The recorded fields of an event.  Texts are ids of texts.h; 0: none. */
 struct nccl_fields {
 	uint64_t communicator, sequence, function, bytes, type, algorithm, protocol, channels,
 		warps, ranks, rank, root, from, to;
@@ -67,10 +68,12 @@ static inline uint64_t nccl_rank(const uint8_t *d, unsigned at)
 	return v < 0 ? 0 : (uint64_t)v;
 }
 
-/* Of an event of a type NCCL_COLLECTIVE, NCCL_POINT or NCCL_COPY_ENGINE, as far as it says. */
+/* Reads the fields of an event of type NCCL_COLLECTIVE, NCCL_POINT or NCCL_COPY_ENGINE; missing
+ * ones are 0. */
 struct nccl_fields nccl_read_call(int version, const uint8_t *descriptor, uint64_t type);
 
-/* Functions of all versions but init(), which has other arguments in 1 to 3, in 4, and later. */
+/* The functions of a plugin.  Only init() has other arguments in versions 1 to 3, in 4, and
+ * later. */
 struct nccl_profiler {
 	const char *name;
 	void *init;
@@ -78,8 +81,9 @@ struct nccl_profiler {
 	int (*stop)(void *handle);
 	int (*record_state)(void *handle, int state, const uint64_t *argument);
 	int (*finalize)(void *context);
-	void *later[4]; /* what others have added to version 7 is not there */
+	void *later[4]; /* NULL: functions that some NCCLs have added to version 7 */
 };
 
-/* A window has begun or ended: NCCL is told, before the thread that has changed it goes on. */
+/* Tells NCCL that a window has begun or ended; called before the thread that has changed it
+ * continues. */
 void nccl_window_changed(void);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probe for NCCL: its profiler interface, in which it tells a plugin what it does.  The plugin is
- * this library; tacho-record names it in NCCL_PROFILER_PLUGIN.
+ * Probe for NCCL, as a plugin of its profiler interface.  The plugin is this library; tacho-record
+ * names it in NCCL_PROFILER_PLUGIN.
  *
  *	collective,       a range on the thread that launched its kernel, from the begin of the
  *	point to point    launch, so that the launch is in it and the kernel takes its fields
  *	kernel channel    a mark when a channel of the kernel has ended, with the GPU's own times
  *	proxy operation   a mark when it has ended, with what its steps have waited for
  *
- * All are put as NVTX's would be, in a domain and with schemas of their own.  Outside of windows
- * NCCL is told to make no events.  Inside, a collective costs one record; channels and proxies
- * (--nccl all) make NCCL do more work in its proxy thread.
+ * All are put like events of NVTX, with a domain and schemas of their own.  Outside of windows NCCL
+ * is asked for no events.  Inside, a collective costs one record; channels and proxies (--nccl all)
+ * make NCCL do more work in its proxy thread.
  */
 #include "collector/probe/nccl/plugin.h"
 
@@ -28,14 +28,14 @@
 #define EXPORT __attribute__((visibility("default")))
 enum {
 	COMMUNICATORS = 1024,
-	TASKS = 8192, /* that have children, the latest */
+	TASKS = 8192, /* latest calls, which may have children */
 	CHILDREN = 8192,
 	TRIES = 64,
 	CALLS_MASK = NCCL_COLLECTIVE | NCCL_POINT | NCCL_KERNEL_LAUNCH | NCCL_COPY_ENGINE,
 	ALL_MASK = CALLS_MASK | NCCL_PROXY_OP | NCCL_PROXY_STEP | NCCL_KERNEL_CHANNEL,
 };
 
-/* ---- what is recorded ---- */
+/* ---- recorded fields ---- */
 
 /* X(name in the log, member, type) */
 /* clang-format off */
@@ -63,18 +63,19 @@ enum {
 /* clang-format on */
 enum form { COLLECTIVE, POINT, CHANNEL, PROXY, FORMS };
 static struct {
-	uint32_t domain, nccl; /* ours, that of NCCL's own ranges */
+	uint32_t domain, nccl; /* our domain, and the domain of NCCL's own ranges */
 	uint64_t schemas[FORMS];
-	uint32_t names[FORMS]; /* of marks */
+	uint32_t names[FORMS]; /* names of marks */
 } log_ids;
 
-/* What calls do not have stands at the end of the fields, and is left out. */
+/* Returns the bytes of the fields.  Calls omit the fields at the end, which only channels and
+ * proxies have. */
 static size_t form_size(enum form form)
 {
 	return form < CHANNEL ? offsetof(struct nccl_fields, channel) : sizeof(struct nccl_fields);
 }
 
-/* A call, whose kernel and proxies may be under way: the latest of its place. */
+/* A call, whose kernel and proxies may still be in progress.  A later call reuses its place. */
 struct task {
 	struct nccl_fields f;
 	uint64_t begin;
@@ -84,16 +85,16 @@ static _Atomic uint32_t task_count;
 
 struct child {
 	_Atomic bool is_used;
-	uint8_t type, waits_for; /* enum nccl_wait, WAITS: nothing; of a step */
+	uint8_t type, waits_for; /* waits_for: enum nccl_wait, WAITS: nothing; proxy steps only */
 	struct nccl_fields f;
 	uint64_t begin, since;   /* ticks */
-	struct child *operation; /* of a step */
+	struct child *operation; /* proxy step: its operation */
 };
 static _Atomic uint32_t child_count;
 static struct events {
 	struct task tasks[TASKS];
 	struct child children[CHILDREN];
-} * events; /* NULL until there is a communicator, and where there is no memory */
+} * events; /* NULL until there is a communicator, or without memory */
 
 #define ENTRY(text, member, is)                                                                    \
 	{ .name = text, .type = NVTX_TYPE_##is, .offset = offsetof(struct nccl_fields, member) },
@@ -148,16 +149,16 @@ static void put(enum form form, uint32_t name, const struct nccl_fields *f, uint
 /* ---- communicators ---- */
 
 static struct communicator {
-	int *mask;     /* where its NCCL looks which events are wanted; NULL: not in use */
-	uint64_t hash; /* 0: the events have it */
+	int *mask;     /* NCCL's mask of wanted events; NULL: the place is free */
+	uint64_t hash; /* 0: the events have the hash */
 	uint64_t ranks;
 } communicators[COMMUNICATORS];
 static struct lock lock = LOCK_INITIALIZER;
-static int wanted; /* 0 outside of windows; under the lock */
+static int wanted; /* mask of events, 0 outside of windows; needs the lock */
 
 /*
- * Under the lock the state is that of now, whoever told of its change: the helper learns of it
- * late, when another window may have begun.
+ * Needs the lock.  Uses the current state and not that of the notification, because the helper is
+ * notified late, when another window may have begun.
  */
 static void choose_events(bool is_warmup)
 {
@@ -178,7 +179,8 @@ void nccl_window_changed(void)
 	lock_release(&lock);
 }
 
-/* Where there is no place for it NCCL hands over NULL as its context, and it is not recorded. */
+/* Adds a communicator.  Without a free place NCCL gets NULL as the context, and the communicator is
+ * not recorded. */
 static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -191,11 +193,11 @@ static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 	pthread_once(&once, prepare);
 	if (!events)
 		return 0;
-	session_needs_helper(); /* windows also begin and end by time, and by command */
+	session_needs_helper(); /* the helper begins and ends windows by time and by command */
 	if (session_word_now())
 		session_thread(true);
 	lock_take_masked(&lock);
-	if (session_is_recording()) /* before the helper that was started just now begins */
+	if (session_is_recording()) /* the helper that was just started may not have begun yet */
 		choose_events(false);
 	while (i < COMMUNICATORS && communicators[i].mask)
 		i++;
@@ -222,12 +224,13 @@ static int finalize(void *context)
 /* ---- events ---- */
 
 /*
- * Of a thread.  NCCL launches a kernel, then starts the calls that it is for, then stops them.
+ * State of a thread.  NCCL launches a kernel, then starts the calls that it serves, then stops
+ * them.
  */
 static _Thread_local struct {
-	uint64_t launch;       /* begin of the latest launch; 0: NCCL did not tell */
-	uint64_t before;       /* end of the calls before these */
-	unsigned begun, ended; /* calls of this launch */
+	uint64_t launch;       /* begin of the latest launch; 0: NCCL did not report it */
+	uint64_t before;       /* end of the previous calls */
+	unsigned begun, ended; /* numbers of calls of this launch */
 } mine;
 
 static void start_call(int version, const struct communicator *c, void **handle, const uint8_t *d,
@@ -236,7 +239,7 @@ static void start_call(int version, const struct communicator *c, void **handle,
 	struct task *t = &events->tasks[atomic_fetch_add(&task_count, 1) % TASKS];
 
 	t->f = nccl_read_call(version, d, type);
-	if (c->hash) { /* since version 4 init() has it */
+	if (c->hash) { /* since version 4 init() gets it */
 		t->f.communicator = c->hash;
 		t->f.ranks = c->ranks;
 	}
@@ -246,14 +249,14 @@ static void start_call(int version, const struct communicator *c, void **handle,
 	*handle = t;
 }
 
-/* A kernel that is for several calls is none of theirs. */
+/* Puts a call.  A kernel that serves several calls belongs to none of them. */
 static void stop_call(struct task *t)
 {
 	uint64_t launch = mine.launch ? mine.launch : nvtx_open_begin(log_ids.nccl);
 	uint64_t now = tick_now(), begin = t->begin;
 	bool is_alone = mine.begun == 1;
 
-	/* without telling of its launches NCCL may make several in one call of the program's */
+	/* An NCCL that does not report launches may make several in one call of the program. */
 	if (is_alone && launch)
 		begin = launch > mine.before ? launch : mine.before;
 	put(t->form, (uint32_t)t->f.function, &t->f, begin, is_alone ? now : begin);
@@ -289,7 +292,8 @@ static bool is_task(const void *handle)
 	return at < sizeof(events->tasks) && at % sizeof(struct task) == 0;
 }
 
-/* What another process has started, whose proxy works here, is at no address of ours. */
+/* Copies the fields of the parent.  A parent in another process, whose proxy runs here, has no
+ * address in ours. */
 static void take_parent(struct nccl_fields *f, const uint8_t *d)
 {
 	const struct task *t = (const struct task *)(uintptr_t)nccl_u64(d, NCCL_AT_PARENT);
@@ -374,7 +378,7 @@ static uint64_t ns_since(uint64_t begin)
 	return (uint64_t)((double)(tick_now() - begin) * 1e9 / tick_per_second());
 }
 
-/* A step has waited, and its operation sums that up; both are the proxy thread's. */
+/* Adds the wait of a proxy step that ends now; only the proxy thread uses steps and operations. */
 static void end_wait(struct child *step)
 {
 	if (step->waits_for < WAITS)
@@ -391,7 +395,7 @@ static int record_state(void *handle, int state, const uint64_t *argument)
 	if (state == NCCL_CHANNEL_STOP && argument && c->f.gpu_begin_ns)
 		c->f.gpu_ns = *argument - c->f.gpu_begin_ns;
 	if (c->type == NCCL_PROXY_OP && state < NCCL_SEND_GPU && argument)
-		c->f.bytes = *argument; /* before version 4: of all steps so far */
+		c->f.bytes = *argument; /* before version 4: bytes of all steps so far */
 	if (c->type != NCCL_PROXY_STEP)
 		return 0;
 	end_wait(c);
@@ -434,7 +438,7 @@ static int stop(void *handle)
 	return 0;
 }
 
-/* ---- what NCCL looks up ---- */
+/* ---- symbols that NCCL looks up ---- */
 
 static int init_1(void **context, int *mask)
 {
@@ -492,7 +496,7 @@ static void nccl_end(uint64_t now_ns, uint64_t deadline_ns)
 	nccl_window_changed();
 }
 
-/* The child has one thread, and its parent's communicators are of no use to it. */
+/* The child has only one thread and cannot use its parent's communicators. */
 static void nccl_forked(void)
 {
 	lock = (struct lock)LOCK_INITIALIZER;
