@@ -141,10 +141,10 @@ struct run {
 	struct filter filter;
 	const struct sink_type *type;
 	struct name_rules *rules;
-	const struct context *context; /* of the inputs that are being read; NULL: none */
+	const struct context *context; /* context of the inputs that are being read; NULL: none */
 	struct budget budget;
 	struct input_paths paths;
-	bool is_folder, is_decided; /* -o is a folder; that is decided */
+	bool is_folder, is_decided; /* whether -o is a folder; whether that is decided */
 	struct file_writer writers[WRITERS];
 	struct size_run size;
 	struct before before;

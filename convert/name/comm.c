@@ -7,7 +7,7 @@
 #include <strings.h>
 
 /*
- * Each word is searched as whole words in the name of the function, whatever separates these:
+ * Each row is searched as one or more whole words of the function's name, whatever separates them:
  * "allreduce" is in all_reduce_kernel and in twoShotAllReduceKernel, "allgather" is not in
  * smallGather, and "hybridep" is not in hybrid_epilogue.
  */
@@ -58,8 +58,8 @@ static const struct {
 	{ "a2a", true }, /* moeA2ADispatchKernel, pplx-garden's a2a_dispatch_send_kernel */
 };
 
-/* Before an operation, these words mean that it runs within one GPU: threads of a block or warp
- * also reduce. */
+/* One of these words before an operation means that it runs within one GPU: threads of a block or
+ * warp reduce, too. */
 static const char *const within_gpu[] = {
 	"warp", "block", "quad", "wave", "lane", "thread", "group", "cluster", "cta",
 };

@@ -32,14 +32,15 @@ const char *operator_category(const char *name);
 bool name_is_layer(const char *op);
 
 /*
- * What an inference server writes about a step into the name of its annotation (DEFINITIONS.md 3).
+ * Parses the description of a step that an inference server writes into the name of its annotation
+ * (DEFINITIONS.md 3).
  *
  * A request whose prompt is being read is in prefill; a request that generates a token in each step
  * is in decode.
  */
 
 enum { SERVING_UNKNOWN = UINT32_MAX };
-struct serving_step {             /* SERVING_UNKNOWN: the annotation does not contain it */
+struct serving_step {             /* SERVING_UNKNOWN: the name does not contain the number */
 	uint32_t batch;           /* number of requests, or images */
 	uint32_t padded;          /* number of requests including padding to the batch of a graph */
 	uint32_t prefill, decode; /* number of requests of each kind */

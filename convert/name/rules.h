@@ -3,9 +3,10 @@
  * rules.h - rules that map names to phases, steps and communication, and short names for people.
  *
  * The defaults are tables (analyze/DEFINITIONS.md 4, 2); a user's JSON file replaces the phases and
- * adds to the rest.  Rules are POSIX extended regular expressions that ignore case; the first match
- * wins, and one for which regcomp() would need too much memory is refused.  They are constant after
- * loading, so any thread may ask.  Matching is slow; callers keep the answer by name id.
+ * adds to the other tables.  Rules are POSIX extended regular expressions that ignore case; the
+ * first match wins.  A rule for which regcomp() would need too much memory is refused.  Rules are
+ * constant after loading, so any thread may use them.  Matching is slow, so callers should cache
+ * results by name id.
  *
  *	{"phases": [{"phase": "forward", "match": "^my_forward"}], "steps": ["^train_step"],
  *	 "communication": ["mynccl"]}

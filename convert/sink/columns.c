@@ -62,7 +62,7 @@ void columns_of_event(const struct trace *t, const struct event *e, struct cell 
 	cells[COLUMN_TIME] = cell_u64(true, e->begin_ns);
 	cells[COLUMN_DURATION] = cell_u64(true, e->end_ns - e->begin_ns);
 	cells[COLUMN_KIND] = cell_word(kind);
-	if (!kind[0]) { /* the word of a kind that only the writer of a log knew */
+	if (!kind[0]) { /* an unknown kind: its word is in the schema */
 		const struct attr *own = trace_find_attr(t, e->schema, ".kind");
 
 		cells[COLUMN_KIND] = cell_word("kind_0");
@@ -132,7 +132,7 @@ void put_json_attrs(struct buf *out, const struct trace *t, const struct attr *a
 		const char *key = trace_text(t, attrs[i].key, &len);
 
 		if (strncmp(key, XSPACE_PROGRAM_KEY, strlen(XSPACE_PROGRAM_KEY)) == 0)
-			continue; /* bytes that only XProf reads */
+			continue; /* a program, which only XProf reads */
 		buf_put_text(out, any ? ", " : "{");
 		any = true;
 		put_json_key(out, key, len);

@@ -18,9 +18,9 @@
 	X(DEVICE, "device")                                                                        \
 	X(CONTEXT, "context")                                                                      \
 	X(STREAM, "stream")                                                                        \
-	X(CORRELATION, "correlation") /* the same for GPU work and its call in a process */        \
-	X(BYTES, "bytes")             /* of copies, fills, allocations and frees */                \
-	X(ADDRESS, "address")         /* of allocations and frees */                               \
+	X(CORRELATION, "correlation") /* joins GPU work and its call within a process */           \
+	X(BYTES, "bytes")             /* size of copies, fills, allocations and frees */           \
+	X(ADDRESS, "address")         /* address of allocations and frees */                       \
 	X(VALUE, "value")             /* value of a counter */                                     \
 	X(RESULT, "result")           /* result of a call, if it was recorded */                   \
 	X(NUMBER, "number") /* number of a step, sequence number of a range, id of a flow */       \

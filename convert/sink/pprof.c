@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { TEXTS_MAX = 1 << 30, GZIP_LEVEL = 6, FRAMES_MAX = UINT16_MAX + 1 };
-/* The first entries of the string table; after each value type comes its unit. */
+/* The first entries of the string table: value types and their units. */
 enum { TEXT_NONE, TEXT_CALLS, TEXT_COUNT, TEXT_GPU, TEXT_NS, TEXT_HOST, TEXT_MEMORY, TEXT_BYTES };
 static const char *const fixed[] = { "",     "calls", "count", "gpu",  "nanoseconds",
 				     "host", "alloc", "bytes", "rank", "tacho" };

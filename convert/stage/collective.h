@@ -42,8 +42,8 @@ double operation_factor(enum operation operation, uint64_t ranks);
  * exchanged data. */
 bool operation_is_point(enum operation operation);
 
-/* PyTorch's backends name host ranges such as "gloo:all_reduce".  Returns the part behind the
- * colon, or NULL if the range has no such name. */
+/* PyTorch's backends name host ranges such as "gloo:all_reduce".  Returns the part after the colon,
+ * or NULL if the range has no such name. */
 const char *backend_operation(const char *range);
 
 enum { GROUP_TEXT = 160 };
@@ -54,7 +54,7 @@ struct collective {
 	char group[GROUP_TEXT]; /* the communicator; " 3>4" is appended for a pair; "": unknown */
 	const char *type;       /* element type; "": unknown */
 	uint64_t bytes;         /* UINT64_MAX: unknown */
-	uint64_t ranks;         /* in the communicator; 0: unknown */
+	uint64_t ranks;         /* number of ranks in the communicator; 0: unknown */
 	uint64_t seq;
 	bool has_seq;
 	bool is_pair; /* one rank sends to one other, and both are known */

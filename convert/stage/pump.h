@@ -23,7 +23,7 @@ struct lod_request;
 
 enum need {                /* what a consumer reads of struct event and struct batch */
 	    NEED_STEP = 1, /* step, phase, owner of host events; intervals and marks */
-	    NEED_LINK = 2, /* the same for GPU work, and launches; implies NEED_STEP */
+	    NEED_LINK = 2, /* also step, phase, owner of GPU work; launches */
 };
 
 struct pipeline_request {

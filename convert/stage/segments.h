@@ -43,7 +43,7 @@ struct segments {                      /* zeroed: empty */
 };
 
 struct live_block {
-	uint64_t address, bytes, asked_ns; /* asked_ns: when its free was requested; 0: never */
+	uint64_t address, bytes, asked_ns; /* asked_ns: its free was requested; 0: no */
 	uint32_t device, schema;
 };
 struct live_blocks {       /* zeroed: empty */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where the arguments of one event are written. */
+/* The event whose arguments are being written, and their destination. */
 struct writing {
 	const struct arg_list *list;
 	const struct trace *trace;

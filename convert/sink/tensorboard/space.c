@@ -162,7 +162,7 @@ struct writer {
 	size_t done_count, done_cap;
 	uint64_t size;                /* bytes of the finished lines */
 	bool is_open;                 /* a plane is being built */
-	struct buf heads, head, tail; /* of finished lines; current; after lines */
+	struct buf heads, head, tail; /* finished lines' heads; a head; the rest */
 };
 
 static enum status check_size(struct tb_space *s, uint64_t more, struct error *err)

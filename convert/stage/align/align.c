@@ -12,7 +12,7 @@ enum { HOSTS_LISTED = 8, LINE_BYTES = 512, HOSTS_MOST = 4096 };
 
 struct host {
 	uint32_t name;
-	const char *path;  /* of the host's input that is read */
+	const char *path;  /* path of the host's input that is read */
 	uint64_t error_ns; /* error of its anchors; UINT64_MAX: no anchors */
 	struct ended *ended;
 	size_t count;

@@ -43,7 +43,6 @@ enum status queue_put(struct event_queue *q, const struct trace *trace, struct b
 /* Makes `args` of the oldest `count` events valid pointers: in the queue it is an index + 1 into
  * `words`.  The events stay until queue_drop(). */
 struct event *queue_lend(struct event_queue *q, size_t count);
-/* Drops the events that were lent. */
 void queue_drop(struct event_queue *q);
 
 static inline size_t queue_count(const struct event_queue *q)
@@ -127,8 +126,8 @@ enum status phase_split(struct context *c, uint64_t limit_ns, struct error *err)
 
 enum status launch_init(struct context *c, const struct context_request *how, struct error *err);
 void launch_release(struct context *c);
-/* Returns how many of the oldest final events have a known launch or none: all calls that may have
- * launched them were read. */
+/* Returns how many of the oldest final events are ready, because all calls that may have launched
+ * them were read. */
 size_t launch_ready(const struct context *c);
 /* Finds the launches of the oldest `count` events and stores them in launch.found by the event's
  * place. */

@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum {
-	CHUNK = 256,            /* calls */
+	CHUNK = 256,            /* calls per chunk */
 	CHUNKS_NEWEST = 64,     /* never packed, because a GPU is seldom that far behind */
 	CHUNKS_REOPENED = 16,   /* number of older chunks that are kept unpacked */
 	PACKED_CALL_BYTES = 64, /* at most: 1 for flags, 2 x 10 and 6 x 5 for numbers */
