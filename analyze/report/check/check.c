@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The facts by which a recording is judged (DEFINITIONS.md 8); the verdicts: judge.c. */
+/* Counts the facts by which a recording is judged (DEFINITIONS.md 8); judge.c has the verdicts. */
 #include "analyze/report/check/internal.h"
 
 #include "schemas/base/map.h"
@@ -37,24 +37,26 @@ static RANK_TABLE_TYPE(check_windows, &table_ranks, SPAN_COLUMNS, .nest = NEST_N
 /* ---- state ------------------------------------------------------------------------------ */
 
 enum {
-	EDGE_NS = 1000000,        /* a window opens and closes while threads run */
-	STEPS_COMPARED = 5,       /* fewer say nothing */
-	APART_NS = 1000000,       /* that two clocks may move apart between two anchors, ... */
-	SLEW_PER_SECOND = 500000, /* ... or as much as a clock is slewed at most */
-	GRAPHS_MAX = 1 << 16,     /* launches of graphs that are kept */
+	/* tolerance, because threads run while a window opens and closes */
+	EDGE_NS = 1000000,
+	STEPS_COMPARED = 5,       /* fewer steps prove nothing */
+	APART_NS = 1000000,       /* two clocks may drift apart by this much between two anchors, */
+	SLEW_PER_SECOND = 500000, /* or by this much per second, the greatest slew of a clock */
+	GRAPHS_MAX = 1 << 16,     /* limit of graph launches that are kept */
 };
 enum { NAME_ASKED = 0x80, NAME_TRAITS = CALL_LAUNCHES_KERNELS | CALL_LAUNCHES_GRAPH };
 
 struct span {
-	uint64_t begin_ns, end_ns; /* end UINT64_MAX: never closed */
+	uint64_t begin_ns, end_ns; /* end_ns UINT64_MAX: never closed */
 };
 struct graph_launch {
-	uint64_t begin_ns, correlation; /* of the call; begin 0: unknown */
-	uint64_t key; /* the graph's number with the top bit set, else the name of its first work */
+	uint64_t begin_ns, correlation; /* of the call; begin_ns 0: unknown */
+	/* the graph's number with the top bit set, otherwise the name of the first work */
+	uint64_t key;
 	uint64_t events;
 	uint32_t process;
 };
-struct process_facts { /* of one process */
+struct process_facts { /* the facts of one process */
 	uint64_t at[FACT_END];
 	struct span *spans; /* by begin */
 	size_t span_count, span_at;
@@ -63,10 +65,11 @@ struct check {
 	struct rules *rules;
 	struct process_facts *processes; /* by process id */
 	uint32_t process_count, name_count;
-	uint8_t *names; /* by name: NAME_ASKED and NAME_TRAITS, 0: not asked yet */
+	uint8_t *names; /* cache by name: NAME_ASKED and NAME_TRAITS; 0: none */
 	struct graph_launch *graphs;
 	size_t graph_count, graph_cap;
-	struct hash_index graph_index; /* of graphs, by process, correlation and begin */
+	/* hash table of `graphs`, by process, correlation and begin */
+	struct hash_index graph_index;
 };
 
 static enum status spans_make(struct accumulator *f, struct process_facts *s, uint32_t process,
@@ -122,7 +125,7 @@ static void check_release(struct accumulator *f)
 
 /* ---- calls and graphs ------------------------------------------------------------------- */
 
-/* What a call of this name launches. */
+/* Returns what a call of this name launches. */
 static unsigned traits_of(const struct accumulator *f, struct check *c, uint32_t name)
 {
 	if (name > c->name_count || !c->names[name]) {
@@ -137,7 +140,8 @@ static unsigned traits_of(const struct accumulator *f, struct check *c, uint32_t
 	return c->names[name];
 }
 
-/* The launch with this process, correlation and begin; NULL: GRAPHS_MAX others are kept. */
+/* Finds or adds the launch with this process, correlation and begin; *out is NULL if GRAPHS_MAX
+ * others are kept. */
 static enum status graph_find(struct check *c, const struct graph_launch *want,
 			      struct graph_launch **out, struct error *err)
 {
@@ -162,7 +166,7 @@ static enum status graph_find(struct check *c, const struct graph_launch *want,
 	return ST_OK;
 }
 
-/* One event more of its launch, if that launched a graph. */
+/* Counts one more event of a graph launch. */
 static enum status put_graph_work(struct accumulator *f, const struct event *e, uint32_t process,
 				  struct error *err)
 {
@@ -175,7 +179,7 @@ static enum status put_graph_work(struct accumulator *f, const struct event *e, 
 
 	if (l && !(traits_of(f, c, l->name) & CALL_LAUNCHES_GRAPH))
 		return ST_OK;
-	/* The number of the graph that work belongs to, 0: it is of none, or nobody says. */
+	/* The number of the work's graph; 0: none or unknown. */
 	const struct attr *a = trace_find_attr(f->trace, e->schema, "graph");
 	number = a && a->bits != UINT32_MAX && a->type <= ATTR_I64 ? a->bits : 0;
 	if (!e->correlation || (!l && !number))
@@ -192,7 +196,8 @@ static enum status put_graph_work(struct accumulator *f, const struct event *e, 
 
 /* ---- events ----------------------------------------------------------------------------- */
 
-/* Host events come in the order of their begin, and so do windows. */
+/* Notes a host event outside of its window. Host events and windows come in the order of their
+ * begins. */
 static void put_bounds(struct process_facts *s, uint64_t begin_ns)
 {
 	uint64_t away = 0;
@@ -276,7 +281,7 @@ static uint64_t metadata_number(const struct accumulator *f, uint32_t process, c
 	return strtoull(trace_text(f->trace, (uint32_t)a->bits, NULL), NULL, 10);
 }
 
-/* The attributes in which a recorder speaks of itself. */
+/* Stores the attributes with which a recorder describes itself. */
 static enum status end_metadata(struct accumulator *f, uint32_t process, struct error *err)
 {
 	union value keys[RANK_KEYS + 1], *row;
@@ -302,7 +307,8 @@ static enum status end_metadata(struct accumulator *f, uint32_t process, struct 
 	return ST_OK;
 }
 
-/* Losses whose reason this version does not have; those of the whole input are its first process's.
+/* Returns losses with a reason that this version does not define. Losses of the whole input are
+ * added to its first process.
  */
 static uint64_t count_newer(const struct accumulator *f, uint32_t process)
 {
@@ -334,13 +340,13 @@ static enum status end_facts(struct accumulator *f, uint32_t process, struct err
 	at[FACT_unread_bytes] = p->unread_bytes;
 	at[FACT_no_epoch] = !p->epoch_known;
 	at[FACT_synthetic] = p->is_synthetic;
-	/* what the options took out is no fault of the recording */
+	/* what options filter out is not a fault of the recording */
 	at[FACT_is_cut] =
 		filter && (filter->has_steps || filter->has_devices || filter->kinds_mask ||
 			   filter->names || filter->from || filter->to);
 	at[FACT_windows] = c->processes[process].span_count;
 	at[FACT_newer] = count_newer(f, process);
-	/* REALTIME against MONOTONIC, from anchor to anchor. */
+	/* Compare REALTIME with MONOTONIC from anchor to anchor. */
 	const struct anchor *last = NULL;
 	for (uint32_t i = 1; i <= trace_count(f->trace, TRACE_ANCHORS); i++) {
 		const struct anchor *a = trace_get_anchor(f->trace, i);
@@ -349,7 +355,7 @@ static enum status end_facts(struct accumulator *f, uint32_t process, struct err
 			continue;
 		at[FACT_anchors]++;
 		if (last) {
-			/* their difference is nearly the same; both may wrap, the step does not */
+			/* both may wrap, but their difference is small and its step does not */
 			uint64_t apart = distance(
 				a->realtime_ns - last->realtime_ns + (UINT64_C(1) << 63),
 				a->monotonic_ns - last->monotonic_ns + (UINT64_C(1) << 63));
@@ -377,7 +383,8 @@ static enum status check_end(struct accumulator *f, struct error *err)
 {
 	struct check *c = f->state;
 
-	/* Each launch against the largest of the same graph, which stands first. */
+	/* Compare each launch with the one of the same graph that has most events and comes
+	 * first. */
 	const struct graph_launch *first = NULL;
 	SORT_BY(c->graphs, c->graph_count, UP(struct graph_launch, process),
 		UP(struct graph_launch, key), DOWN(struct graph_launch, events));
@@ -410,7 +417,7 @@ static enum status check_end(struct accumulator *f, struct error *err)
 	for (uint32_t i = 1; i <= c->process_count; i++) {
 		if (!acc_wants(f, i) || acc_is_helper(f, i))
 			continue;
-		/* How long steps took with the recorder and without, as it measured them itself. */
+		/* Step times with and without recording, as the recorder measured them. */
 		enum { STEPS_MAX = 1000000000 };
 		uint64_t *at = c->processes[i].at;
 		uint64_t around = metadata_number(f, i, "steps_around");

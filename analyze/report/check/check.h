@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.h - is this recording complete and to be trusted?
+ * check.h - checks whether a recording is complete and can be trusted.
  *
- * The accumulator (check.c) counts facts about each rank, as sums that merge; after the merge
- * judge.c makes the verdicts of them, one row for each check and rank.
+ * The accumulator (check.c) counts facts about each rank, as sums that merge. After the merge
+ * judge.c computes the verdicts from them, one row for each check and rank.
  *
- * To add a check: a row in CHECK_LIST and its judge in judge.c; what it needs to be counted
- * while events pass is a row in FACT_LIST.
+ * To add a check: a row in CHECK_LIST and its judge in judge.c. What it needs to count while events
+ * pass is a row in FACT_LIST.
  */
 #pragma once
 
 #include "analyze/engine/report.h"
 
-/* Name (in JSON: only add), what it asks.  Pages keep this order. */
+/* Name and question of each check, in the order of pages. Names appear in JSON, so only add
+ * some. */
 #define CHECK_LIST(X)                                                                              \
 	X(closed, "does the input say that it was closed properly")                                \
 	X(unread, "is anything left behind the last whole block")                                  \
@@ -48,7 +49,7 @@ extern const struct check_type {
 	const char *name, *meaning;
 } check_types[CHECKS];
 
-/* Worst first. */
+/* From worst to best. */
 #define VERDICT_LIST(X) X(BAD, "bad") X(DOUBT, "doubt") X(UNKNOWN, "unknown") X(GOOD, "good")
 enum verdict {
 #define X(name, word) VERDICT_##name,
@@ -56,7 +57,7 @@ enum verdict {
 #undef X
 };
 
-/* Numbers about one rank: column of the table `check_facts`, how two parts combine. */
+/* Numbers about one rank: column of the table `check_facts`, and how two parts combine. */
 /* clang-format off */
 #define FACT_LIST(X)                                                                               \
 	X(files, SUM)                                                                              \
@@ -64,13 +65,13 @@ enum verdict {
 	X(unread_bytes, SUM)                                                                       \
 	X(no_epoch, SUM)                                                                           \
 	X(synthetic, SUM)                                                                          \
-	X(is_cut, MAX) /* by options: what belongs together may be apart */                        \
+	X(is_cut, MAX) /* an option filters events: related events may be missing */                        \
 	X(lost, SUM)                                                                               \
-	X(windows, SUM) /* that the recorder named */                                            \
-	X(windows_held, SUM) /* of those, with events; counted by the judge, as is `lost` */       \
+	X(windows, SUM) /* number of windows that the recorder listed */                                            \
+	X(windows_held, SUM) /* windows with events; set by the judge, as is `lost` */       \
 	X(window_ns, SUM)                                                                          \
 	X(own_ns, SUM)                                                                             \
-	X(steps_around, SUM) /* that were compared, and their medians times that */                \
+	X(steps_around, SUM) /* compared steps, and their median length times this number */                \
 	X(steps_around_ns, SUM)                                                                    \
 	X(steps_recorded, SUM)                                                                     \
 	X(steps_recorded_ns, SUM)                                                                  \
@@ -83,8 +84,8 @@ enum verdict {
 	X(graphs_unchecked, SUM)                                                                   \
 	X(early_work, SUM)                                                                         \
 	X(stream_waits, SUM)                                                                       \
-	X(waits_unknown, SUM) /* name no record of an event */                                     \
-	X(waits_ahead, SUM)   /* name one that came later */                                       \
+	X(waits_unknown, SUM) /* they name no record of an event */                                     \
+	X(waits_ahead, SUM)   /* they name a later record */                                       \
 	X(stream_syncs, SUM)                                                                       \
 	X(syncs_early, SUM) /* while a kernel of the stream runs */                                \
 	X(comms, SUM)                                                                              \
@@ -97,21 +98,21 @@ enum verdict {
 	X(outside, SUM)                                                                            \
 	X(outside_most_ns, MAX)                                                                    \
 	X(unknown_kinds, SUM)                                                                      \
-	X(newer, SUM) /* records and blocks that are no event at all here */                       \
+	X(newer, SUM) /* records and blocks that this version cannot read as events */                       \
 	X(tracer_events, SUM)                                                                      \
 	X(tracer_ns, SUM)
 /* clang-format on */
-enum fact { /* places in a row of check_facts */
+enum fact { /* indices of cells in a row of check_facts */
 	    FACT_KEYS = RANK_KEYS - 1,
 #define X(name, combine) FACT_##name,
 	    FACT_LIST(X)
 #undef X
 		    FACT_END,
-	    FACT_PATH = FACT_END, /* of the first input that was not closed */
+	    FACT_PATH = FACT_END, /* path of the first input that was not closed */
 	    FACT_FORMAT,
 };
 
-/* What a log's process says of itself: attribute, how bad, what stands before its text. */
+/* Attributes with which a log's process describes itself. */
 #define METADATA_COLUMNS(X)                                                                        \
 	X(METADATA_KEY = RANK_KEYS, "key", NULL, TEXT, KEY, "attribute of the process")            \
 	X(METADATA_TEXT, "text", NULL, TEXT, MAX, "its value")
@@ -135,7 +136,7 @@ enum { CHECK_COLUMNS(COLUMN_PLACE) };
 
 /* Fills the table `checks`. */
 enum status check_judge(struct tables *all, struct error *err);
-/* How many rows of `checks` are bad; 0 when the report was not asked for. */
+/* Returns the number of bad rows in `checks`; 0 if the report was not requested. */
 uint64_t check_bad(const struct tables *all);
-/* Attributes of a process that are the recorder's words; NULL past the end. */
+/* Returns an attribute of a process with text by the recorder; NULL past the end. */
 const char *check_metadata_key(size_t index);

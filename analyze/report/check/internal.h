@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules.c counts for check.c what PyTorch's validator of traces looks for, and says the verdicts
- * of it for judge.c.
+ * internal.h - shared by check.c, judge.c and rules.c. rules.c counts for check.c what PyTorch's
+ * validator of traces checks, and has the verdicts about it for judge.c.
  */
 #pragma once
 
 #include "analyze/report/check/check.h"
 
-/* What rules.c keeps of one input.  NULL: there is no memory. */
+/* Makes the state of rules.c for one input. NULL: out of memory. */
 struct rules *rules_new(const struct trace *t);
 void rules_free(struct rules *r);
-/* Counts one event into the facts `at` of its process, which are indexed by enum fact. */
+/* Counts one event in the facts `at` of its process, which are indexed by enum fact. */
 void rules_put(struct rules *r, const struct batch *b, const struct event *e, uint32_t process,
 	       uint64_t *at);
 
 enum { TEXT_MAX = 1024 };
-struct judge { /* of one rank, while its checks are made */
+struct judge { /* the checks of one rank */
 	struct tables *all;
 	struct table *checks;
 	const union value *facts, *trust, *ranks;
@@ -29,10 +29,10 @@ static inline uint64_t fact(const struct judge *j, enum fact which)
 	return j->facts[which].u64;
 }
 
-/* Keeps the sentence and the count in *j, and returns the verdict. */
+/* Stores the sentence and the count in *j, and returns the verdict. */
 __attribute__((format(printf, 4, 5))) enum verdict conclude(struct judge *j, enum verdict v,
 							    uint64_t count, const char *fmt, ...);
-/* A figure of the rank's row of `trust`. */
+/* Returns a figure of the rank's row in `trust`. */
 uint64_t trusted(const struct judge *j, const char *column);
 bool is_part(const struct judge *j);
 enum verdict judge_order(struct judge *j);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verdicts about a recording, from facts, trust, losses and windows of all inputs together. */
+/* Computes verdicts about a recording from facts, trust, losses and windows of all inputs. */
 #include "analyze/report/check/internal.h"
 #include "analyze/engine/number.h"
 
@@ -18,7 +18,7 @@ const struct check_type check_types[CHECKS] = {
 #undef X
 };
 
-/* Buffers for the figures of a sentence: four at once are the most that one needs. */
+/* Returns a buffer for a figure. There are four in rotation, which is enough for one sentence. */
 static char *figure_text(void)
 {
 	static _Thread_local char buffers[4][NUMBER_TEXT];
@@ -53,7 +53,7 @@ enum verdict conclude(struct judge *j, enum verdict v, uint64_t count, const cha
 	return v;
 }
 
-/* The row of the check with these rank keys; what it says is in *j. */
+/* Writes the row of a check for these rank keys from the sentence in *j. */
 static enum status put_row(struct judge *j, const union value *rank, enum check_place check,
 			   const char *of, enum verdict v)
 {
@@ -148,7 +148,7 @@ static enum verdict judge_no_kernels(struct judge *j)
 			num(launches));
 }
 
-/* Of a sample nothing else is to be expected, and it has been said. */
+/* Returns whether events are missing by a filter or a sample, which has its own row. */
 bool is_part(const struct judge *j)
 {
 	return fact(j, FACT_is_cut) || trusted(j, "sampled") == 1;
@@ -265,7 +265,7 @@ static enum verdict judge_bounds(struct judge *j)
 	return conclude(j, VERDICT_GOOD, 0, "all host events begin inside their window");
 }
 
-/* What the step itself shows: percent by which it is longer in the window than around it. */
+/* Returns by how many percent the recorder's steps are longer than those around them. */
 static double slower_steps(struct judge *j, char *more, size_t cap)
 {
 	uint64_t around = fact(j, FACT_steps_around), recorded = fact(j, FACT_steps_recorded);
@@ -341,7 +341,7 @@ static enum verdict judge_synthetic(struct judge *j)
 	return conclude(j, VERDICT_GOOD, 0, "not marked as made by a generator");
 }
 
-/* These have a row for each window, reason or attribute, or only where another report ran. */
+/* These have one row for each window, reason or attribute, or depend on another report. */
 #define judge_windows  NULL
 #define judge_losses   NULL
 #define judge_models   NULL
@@ -382,7 +382,7 @@ static enum verdict judge_window(struct judge *j, const union value *window,
 	return conclude(j, VERDICT_GOOD, 0, "asked for %.80s, got %s", spec, got);
 }
 
-/* Rows of one rank stand together: `of` counts them from 1. */
+/* Writes a row for each window. `of` counts the windows of a rank from 1. */
 static enum status judge_all_windows(struct judge *j)
 {
 	struct table *windows = tables_find(j->all, "windows");
@@ -408,7 +408,7 @@ static enum status judge_all_windows(struct judge *j)
 /* ---- losses ----------------------------------------------------------------------------- */
 
 enum { LOSS_BAD_PERCENT = 1 };
-/* Those that say something else than "missing". */
+/* Reasons with another text than "missing". */
 static const struct {
 	const char *reason;
 	enum verdict verdict;
@@ -441,7 +441,7 @@ static enum verdict judge_loss(struct judge *j, const char *reason, uint64_t cou
 	if (i == rows)
 		return conclude(j, VERDICT_DOUBT, count, "%s record%s missing: %s", num(count),
 				count == 1 ? "" : "s", reason);
-	/* at a death the number is unknown, and so is its share */
+	/* after a death the number is unknown, and so is its share */
 	if (loss_rows[i].verdict == VERDICT_GOOD || !strcmp(reason, "death"))
 		return conclude(j, loss_rows[i].verdict, count, "%s record%s %s", num(count),
 				count == 1 ? "" : "s", loss_rows[i].text);
@@ -501,7 +501,7 @@ const char *check_metadata_key(size_t index)
 
 /* ---- all -------------------------------------------------------------------------------- */
 
-/* FLOPs over the peak of the GPU are an error of their model. */
+/* More FLOPs than the GPU's peak show that the operator's model is wrong. */
 static enum status judge_operators(struct judge *j)
 {
 	struct table *t = tables_find(j->all, "operator_shapes");
@@ -541,7 +541,7 @@ static enum status judge_rank(struct judge *j)
 		if (judges[i])
 			TRY(put_row(j, j->facts, (enum check_place)i, "", judges[i](j)));
 	TRY(judge_operators(j));
-	/* Windows of which no event came are in no other table. */
+	/* Windows without events are in no other table. */
 	uint64_t named = fact(j, FACT_windows), held = fact(j, FACT_windows_held);
 	if (held < named && !fact(j, FACT_is_cut)) {
 		TRY(put_row(j, j->facts, OF_windows, "empty",
@@ -571,7 +571,7 @@ enum status check_judge(struct tables *all, struct error *err)
 	for (size_t i = 0; (row = table_at(metadata, i)); i++) {
 		const struct metadata *of = &metadata_rows[0];
 		const struct metadata other = { NULL, VERDICT_DOUBT, "",
-						"" }; /* of a newer Tacho */
+						"" }; /* from a newer Tacho */
 
 		while (of < metadata_rows + METADATA_ROWS &&
 		       strcmp(of->key, row[METADATA_KEY].text) != 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules by which PyTorch validates its traces (torch/profiler/_trace_validator.py), for events
- * in the order of their begin.  What a rule must remember is kept by the low bits of an id, so that
- * memory is bounded: ids grow, and an id meets one that is KEPT younger only long after its use.
+ * The rules of PyTorch's trace validator (torch/profiler/_trace_validator.py), for events in the
+ * order of their begins. Memory is bounded: the state for an id is stored by its low bits. As ids
+ * grow, an id is overwritten by one that is KEPT younger, long after its use.
  */
 #include "analyze/report/check/internal.h"
 
@@ -13,27 +13,29 @@
 #include <stdlib.h>
 
 enum { KEPT = 1 << 16 };
-/* What the name of an event says. */
+/* Flags of an event's name. */
 enum { NAME_ASKED = 1, NAME_RECORDS = 2, NAME_COMMS = 4, NAME_BACKWARD = 8 };
-/* The fields that record_param_comms has since PyTorch 2.2; each name is of records.def. */
+/* The fields of record_param_comms since PyTorch 2.2, by their names in records.def. */
 #define COMMS_FIELDS(X) X(collective) X(element_type) X(in_elements) X(out_elements) X(group_size)
 
 struct kept {
 	uint64_t id, value;
-	uint32_t process; /* 0: free */
+	uint32_t process; /* 0: unused */
 };
-struct stream {                                    /* of a track: its work so far */
-	uint64_t begin_ns, end_ns, earlier_end_ns; /* the last begin, and the ends around it */
+struct stream { /* work so far of a track */
+	/* begin and end of the last work; latest end before it */
+	uint64_t begin_ns, end_ns, earlier_end_ns;
 };
 struct rules {
 	const struct trace *trace;
-	struct kept *unlaunched; /* work whose call had not come when it began, by correlation */
+	struct kept *unlaunched; /* work that began before its call, by correlation */
 	struct kept *records;    /* calls that record an event, by correlation */
-	struct kept *awaited;  /* records that were waited for and had not come; value: how often */
-	struct kept *backward; /* the name of the last backward operator, by sequence number */
-	struct stream *streams; /* by track */
-	uint64_t *first_call;   /* the correlation of the first call, by process */
-	uint8_t *names;         /* by name */
+	/* records that were waited for before they came; value: number of waits */
+	struct kept *awaited;
+	struct kept *backward;  /* name of the last backward operator, by sequence number */
+	struct stream *streams; /* indexed by track */
+	uint64_t *first_call;   /* correlation of the first call, by process */
+	uint8_t *names;         /* flags, by name */
 	uint32_t wait_key, kind_key;
 	uint32_t name_count, track_count;
 };
@@ -115,7 +117,8 @@ static unsigned says_of(struct rules *r, uint32_t name)
 	return says;
 }
 
-/* Work of a GPU that begins before its call: the clocks of host and GPU do not agree. */
+/* Counts GPU work that begins before its call, which shows that the clocks of host and GPU
+ * disagree. */
 static void put_order(struct rules *r, const struct batch *b, const struct event *e,
 		      uint32_t process, uint64_t *at)
 {
@@ -134,7 +137,7 @@ static void put_order(struct rules *r, const struct batch *b, const struct event
 	}
 }
 
-/* A stream, or the host, waits for what was recorded on a stream. */
+/* Checks that a stream or the host waits for something that was recorded before. */
 static void put_wait(struct rules *r, const struct event *e, uint32_t process, uint64_t *at)
 {
 	uint64_t record = 0;
@@ -146,8 +149,8 @@ static void put_wait(struct rules *r, const struct event *e, uint32_t process, u
 		return;
 	}
 	const struct kept *k = place_of(r->records, record);
-	/* What was recorded before the first call of the file may be right, and so may what a
-	 * younger record took the place of. */
+	/* The wait may be valid if the record is older than the first call of the file, or if a
+	 * younger record has overwritten it. */
 	if (is_of(k, record, process) || (k->process == process && k->id > record) ||
 	    record < r->first_call[process] || !r->first_call[process])
 		return;
@@ -158,8 +161,8 @@ static void put_wait(struct rules *r, const struct event *e, uint32_t process, u
 	at[FACT_waits_unknown]++;
 }
 
-/* Whether a kernel of a stream runs when a wait for the stream begins.  Only Kineto's records are
- * meant: CUPTI's own begin with the call of the host, which waits because a kernel runs. */
+/* Checks whether a kernel of a stream runs when a wait for the stream begins. Only for Kineto's
+ * records: CUPTI's records begin with the host call, which waits because a kernel runs. */
 static void put_stream_sync(struct rules *r, const struct event *e, uint64_t *at)
 {
 	const struct arg_schema *s = trace_get_schema(r->trace, e->schema);
@@ -206,8 +209,8 @@ static void put_comms(struct rules *r, const struct event *e, uint64_t *at)
 	at[FACT_comms_short] += found != (1u << of) - 1;
 }
 
-/* A sequence number leads from a backward operator to its forward one, so that two kinds of
- * backward operators must not have the same. */
+/* Counts sequence numbers with two kinds of backward operators. A sequence number links a backward
+ * operator to its forward one, so it must be unique. */
 static void put_backward(struct rules *r, const struct event *e, uint32_t process, uint64_t *at)
 {
 	struct kept *k = place_of(r->backward, e->correlation);
@@ -219,7 +222,7 @@ static void put_backward(struct rules *r, const struct event *e, uint32_t proces
 		at[FACT_sequences]++;
 	} else if (k->value && k->value != e->name) {
 		at[FACT_sequences_shared]++;
-		k->value = 0; /* it has been counted */
+		k->value = 0; /* counted already */
 	}
 }
 
@@ -233,7 +236,7 @@ void rules_put(struct rules *r, const struct batch *b, const struct event *e, ui
 		if (e->correlation && !r->first_call[process])
 			r->first_call[process] = e->correlation;
 		if (says_of(r, e->name) & NAME_RECORDS) {
-			/* The record of an event, which waits for it name by its correlation. */
+			/* A call that records an event. Waits name it by its correlation. */
 			struct kept *awaited = place_of(r->awaited, e->correlation);
 
 			if (is_of(awaited, e->correlation, process)) {
@@ -261,7 +264,7 @@ void rules_put(struct rules *r, const struct batch *b, const struct event *e, ui
 
 /* ---- verdicts --------------------------------------------------------------------------- */
 
-/* `bad` of `all` do `what`, which they should not. */
+/* Judges a rule that `bad` of `all` records violate, as described by `what`. */
 static enum verdict judge_rule(struct judge *j, uint64_t bad, uint64_t all, const char *what)
 {
 	return conclude(j,

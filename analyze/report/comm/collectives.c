@@ -7,14 +7,14 @@
 
 #include <stdlib.h>
 
-struct of_number { /* of a step */
+struct of_number { /* a step's number in a row */
 	uint64_t number;
-	uint32_t part; /* of the refs, by communicator, operation and member */
+	uint32_t part; /* index of the group of refs with one communicator, operation and member */
 	uint32_t interval;
 	struct ref *ref;
 };
 
-/* Inputs of a member one after the other. */
+/* Numbers the steps of one member with the same number over its inputs. */
 static void number_add(const struct of_number *all, size_t first, size_t end)
 {
 	uint32_t times = 0;
@@ -51,7 +51,7 @@ static void numbers_add(const struct of_number *all, size_t count)
 	}
 }
 
-/* Numbers of steps come again, in an input and in the next one of a rank. */
+/* Counts repeated step numbers, within an input and over the inputs of a member. */
 static enum status numbers_find(struct coll_matches *m, struct error *err)
 {
 	RELEASED_BY(vec_release) struct of_number *all = NULL;
@@ -74,7 +74,7 @@ static enum status numbers_find(struct coll_matches *m, struct error *err)
 	return ST_OK;
 }
 
-/* Members that have anything of this communicator. */
+/* Returns the number of members with any collective of this communicator. */
 static size_t participants(const struct coll_matches *m, size_t first)
 {
 	size_t count = 0, from = first;
@@ -98,7 +98,7 @@ static uint64_t match_hash(const struct coll_match *key)
 	return hash_word(hash_word(hash_word(1 + key->nth, key->step), key->index), key->of_step);
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 static struct coll_match *match_find(const struct coll_matches *m, const struct coll_match *key)
 {
 	uint32_t i = hash_find(&m->index, match_hash(key), m->items, sizeof(*key), key,
@@ -111,9 +111,9 @@ static struct coll_match key_of(const struct ref *r, const struct rank_call *one
 {
 	bool by_seq = r->row[EVENTS_BY_SEQ].u64 == 1;
 
-	/* Ranks with different counts in a step are not matched, as one of them lacks some.  Nor
-	 * are ranks in which the step's number stands differently often, as nothing tells which
-	 * of these steps are the same. */
+	/* The key has the step's count of collectives and of its number. Ranks with different
+	 * counts in a step are not matched, because one of them lacks some. Nor are ranks with
+	 * different counts of a step's number, because it is unknown which steps correspond. */
 	return (struct coll_match){ .step = by_seq ? NO_U64 : r->row[EVENTS_STEP].u64,
 				    .of_step = by_seq ? NO_U64 : r->row[EVENTS_OF_STEP].u64,
 				    .nth = by_seq ? 0 : r->nth,
@@ -131,7 +131,7 @@ static bool is_usable(const struct ref *r)
 	return r->row[EVENTS_BY_SEQ].u64 == 1 || r->row[EVENTS_WHOLE].u64 == 1;
 }
 
-/* Without Seq, in an input without marks: its place among all is all that tells which it is. */
+/* Returns whether only its place among all collectives identifies it: no Seq, and no marks. */
 static bool is_unmarked(const struct ref *r)
 {
 	return r->row[EVENTS_BY_SEQ].u64 != 1 && r->row[EVENTS_STEP].u64 == NO_U64;
@@ -142,7 +142,8 @@ static bool is_alike(const struct coll_match *a, const struct coll_match *b)
 	return a->place == b->place && a->bytes == b->bytes && a->type == b->type;
 }
 
-/* One that is missing on a rank, or unlike, says that the places of all others may be wrong. */
+/* Returns whether all collectives agree. If one is missing or differs on a rank, the places of all
+ * others may be wrong. */
 static bool all_agree(const struct coll_matches *m, size_t members)
 {
 	for (size_t i = 0; i < m->count; i++)
@@ -181,7 +182,7 @@ static enum status match_add(struct coll_matches *m, const struct ref *r,
 	return ST_OK;
 }
 
-/* The rank that came last, NO_ID: within the noise. */
+/* A lead of the last rank up to this is noise. */
 enum { NOISE_NS = 5000, NOISE_PERCENT = 5 };
 uint32_t match_culprit(const struct coll_match *at)
 {
@@ -192,7 +193,7 @@ uint32_t match_culprit(const struct coll_match *at)
 
 /* ---- whether ranks can be matched at all ------------------------------------------------ */
 
-struct count_of { /* of a step */
+struct count_of { /* count of collectives in a step */
 	uint64_t step, of_step;
 	uint32_t nth, times, member;
 };
@@ -202,7 +203,7 @@ static bool same_step(const struct count_of *a, const struct count_of *b)
 	return a->step == b->step && a->nth == b->nth && a->times == b->times;
 }
 
-/* Of rows that are in order: whether steps that all have whole have equal counts. */
+/* Returns whether steps that all members have complete have equal counts. `all` is sorted. */
 static bool equal_counts(const struct count_of *all, size_t count, size_t members)
 {
 	size_t end;
@@ -251,7 +252,8 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 	else if (r->row[EVENTS_BY_SEQ].u64 != 1 && any_sampled(m))
 		*why = "no Seq, and of a sample the order says nothing";
 	else if (!*r->group) {
-		/* Without a communicator: one stream on each rank, and as many in each step. */
+		/* Without a communicator, each rank must use one stream and have equally many in
+		 * each step. */
 		RELEASED_BY(vec_release) struct count_of *all = NULL;
 		size_t count = 0;
 		TRY(vec_new(&all, end - first, err));
@@ -278,12 +280,12 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 	return ST_OK;
 }
 
-/* ---- for those who ask ------------------------------------------------------------------ */
+/* ---- interface -------------------------------------------------------------------------- */
 
 enum status matches_open(struct coll_matches *m, struct tables *all, struct error *err)
 {
 	*m = (struct coll_matches){ .all = all };
-	/* Rows come in the order of their ranks: each new one is a new member. */
+	/* Rows are sorted by rank: each new rank and device is a new member. */
 	struct table *t = tables_find(m->all, "comm_events");
 	size_t count = table_count(t);
 	TRY(vec_new(&m->refs, count, err));

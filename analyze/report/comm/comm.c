@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives by communicator, operation, type and size (DEFINITIONS.md 7): time, bandwidth,
- * exposed, hidden, waiting.  Exposed is the communication time that a collective owns, so the sum
- * is exposed_comm_ns; hidden is the rest.  The accumulator knows one rank; waiting needs all.
+ * The report `comm`: collectives by communicator, operation, type and size (DEFINITIONS.md 7):
+ * time, bandwidth, exposed, hidden, waiting. Exposed is the communication time that a collective
+ * owns, so the sum is exposed_comm_ns; hidden is the rest. The accumulator handles one rank;
+ * waiting needs all.
  */
 #include "analyze/report/comm/comm.h"
 
@@ -19,23 +20,23 @@ RANK_TABLE_TYPE(comm_events, &table_ranks, EVENTS_COLUMNS, .nest = NEST_NEVER, .
 enum {
 	PACKED_OF_JOB = 16 << 20,
 	PACKED_LEAST = 16 << 10,
-	PACKED_MOST = 512 << 10, /* of a GPU */
+	PACKED_MOST = 512 << 10, /* of one GPU */
 	CHUNKS_OF_JOB = 1 << 17,
 	CHUNKS_LEAST = 64,
 	CHUNKS_MOST = 1 << 12,
-	RANKS_UNKNOWN = 256,    /* of a job whose size the file does not say */
-	LOOK_BACK = 64,         /* steps are over soon: so far back a row is looked for */
+	RANKS_UNKNOWN = 256,    /* assumed ranks if the file does not contain the job's size */
+	LOOK_BACK = 64,         /* rows to search backwards, because steps end soon */
 	SIZES_MOST = 512,       /* rows of different sizes of a rank */
-	CALL_PACKED_MOST = 512, /* one never takes more */
+	CALL_PACKED_MOST = 512, /* upper bound for one collective */
 };
 
-struct open { /* one that may still be exposed */
+struct open { /* a collective that may still be exposed */
 	struct collective is;
 	struct rank_call call;
 	uint64_t begin_ns, end_ns, correlation, launch_ns;
-	uint64_t stream; /* NO_U64: it is known which communicator it is */
+	uint64_t stream; /* NO_U64: the communicator is known */
 	uint32_t name, step, phase, track;
-	uint32_t row; /* of its step, + 1; 0: none */
+	uint32_t row; /* row of its step, + 1; 0: none */
 };
 struct counter { /* of a communicator, operation and step */
 	char group[GROUP_TEXT];
@@ -54,7 +55,7 @@ struct chunk {
 	enum operation operation;
 	bool by_seq;
 };
-struct cached_row { /* of what was found before; row NULL: free */
+struct cached_row { /* cache of table rows; row NULL: unused */
 	char group[GROUP_TEXT];
 	const char *type;
 	uint64_t bytes;
@@ -64,8 +65,8 @@ struct cached_row { /* of what was found before; row NULL: free */
 enum { ROWS_CACHED = 16 };
 struct gpu {
 	uint32_t process, device;
-	struct cached_row cache[ROWS_CACHED]; /* by size and operation; until sizes are pooled */
-	struct open *open;                    /* in order of begin */
+	struct cached_row cache[ROWS_CACHED]; /* by size and operation, until sizes are combined */
+	struct open *open;                    /* in the order of begins */
 	size_t first, count, cap;
 	struct counter *counters;
 	size_t counter_count, counter_cap;
@@ -77,9 +78,9 @@ struct gpu {
 };
 struct comm {
 	struct collectives *collectives;
-	struct gpu **gpus; /* of the sweep */
+	struct gpu **gpus; /* by the sweep's index */
 	size_t gpu_count;
-	bool any; /* collective so far */
+	bool any; /* a collective was seen */
 };
 
 static enum status comm_begin(struct accumulator *f, struct error *err)
@@ -110,7 +111,7 @@ static void comm_release(struct accumulator *f)
 		gpu_release(c->gpus[i]);
 }
 
-/* What a GPU may keep of what the whole job may. */
+/* Returns the part of the job's limit that a GPU may use. */
 static size_t share_of(const struct accumulator *f, const struct gpu *g, size_t all, size_t least,
 		       size_t most)
 {
@@ -125,7 +126,7 @@ static size_t chunks_most(const struct accumulator *f, const struct gpu *g)
 	return share_of(f, g, CHUNKS_OF_JOB, CHUNKS_LEAST, CHUNKS_MOST);
 }
 
-/* ---- one that is over ------------------------------------------------------------------- */
+/* ---- a finished collective -------------------------------------------------------------- */
 
 static enum status row_find(struct accumulator *f, struct gpu *g, const struct open *o,
 			    union value **row, struct error *err)
@@ -163,7 +164,7 @@ static enum status row_of(struct accumulator *f, struct gpu *g, const struct ope
 	return ST_OK;
 }
 
-/* *out NO_ID: one more would be too many. */
+/* Finds or adds a counter; *out is NO_ID if there are too many. */
 static enum status counter_find(const struct accumulator *f, struct gpu *g, const struct open *o,
 				uint32_t *out, struct error *err)
 {
@@ -221,7 +222,7 @@ static enum status chunk_find(const struct accumulator *f, struct gpu *g, const 
 	return ST_OK;
 }
 
-/* Those of which all segments have been seen. */
+/* Finishes the collectives that ended by `until_ns`, up to which all segments were seen. */
 static enum status close_some(struct accumulator *f, struct gpu *g, uint64_t until_ns,
 			      struct error *err)
 {
@@ -245,8 +246,8 @@ static enum status close_some(struct accumulator *f, struct gpu *g, uint64_t unt
 		cell_raise(&row[COMM_MAX], o->call.ns);
 		uint32_t counter = 0;
 		struct chunk *chunk = NULL;
-		/* Numbers of steps come again: the row of the mark behind which it was launched, +
-		 * 1; 0: none. */
+		/* Step numbers may repeat, so use the row of the mark before the launch, + 1; 0:
+		 * none. */
 		const struct step_list *steps = &f->steps[g->process];
 		size_t at = o->step ? steps_begun(steps, o->launch_ns) : steps->count;
 		o->row = at < steps->count ? (uint32_t)at + 1 : 0;
@@ -276,9 +277,9 @@ static enum status close_some(struct accumulator *f, struct gpu *g, uint64_t unt
 	return ST_OK;
 }
 
-/* ---- while they run --------------------------------------------------------------------- */
+/* ---- running collectives ---------------------------------------------------------------- */
 
-/* Of two that began together: as the sweep has it. */
+/* Orders two that began together as the sweep does. */
 static bool owns_before(const struct accumulator *f, const struct open *a, const struct open *b)
 {
 	uint64_t x = trace_get_track(f->trace, a->track)->id;
@@ -287,8 +288,8 @@ static bool owns_before(const struct accumulator *f, const struct open *a, const
 	return x != y ? x < y : a->correlation < b->correlation;
 }
 
-/* To the running one that began first: it owns the segment.  What began before a cut is in no list,
- * but may own it: of another launch, as a rule. */
+/* Adds a segment to its owner, the running collective that began first. One that began before the
+ * filter's begin is in no list but may own the segment; then it usually has another launch. */
 static void put_segment(const struct accumulator *f, struct gpu *g, const struct segment *s)
 {
 	struct open *owner = NULL;
@@ -358,7 +359,7 @@ static enum status comm_put(struct accumulator *f, const struct sorted_batch *w,
 		o->launch_ns = launch ? launch->begin_ns : 0;
 		o->track = e->track;
 		o->name = e->name;
-		o->step = e->step & ~STEP_GAP; /* what is launched after a step is counted to it */
+		o->step = e->step & ~STEP_GAP; /* work launched after a step belongs to it */
 		o->phase = e->phase;
 		o->stream = *o->is.group ? NO_U64 : trace_get_track(f->trace, e->track)->id;
 	}
@@ -380,7 +381,8 @@ static enum status comm_put(struct accumulator *f, const struct sorted_batch *w,
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* Without marks all of the input is, if nothing was cut off it. */
+/* Returns whether a step is complete. Without marks that is the whole input, if nothing is
+ * filtered. */
 static bool is_whole(const struct accumulator *f, const struct step_list *steps, uint32_t row)
 {
 	if (!row)

@@ -2,9 +2,9 @@
 /*
  * comm.h - collectives of a rank as rows that can be matched with those of other ranks.
  *
- * A row of `comm_events` is one rank's collectives of a communicator, operation, step and phase:
- * a text of digits, six bits each, that merges and travels like any other figure.  What a
- * collective takes in it is some ten bytes, and what is kept of a job has a ceiling.
+ * A row of `comm_events` has one rank's collectives of a communicator, operation, step and phase as
+ * a text of digits, six bits each, which merges and is stored like any other figure. A collective
+ * takes about ten bytes in it, and the total for a job has a ceiling.
  */
 #pragma once
 
@@ -74,37 +74,41 @@ extern const struct table_type table_comm_events;
 enum { COMM_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_comm;
 
-/* Where nothing computes while it runs: [at, at + span) from its begin, `exposed` of it. */
+/* Part of a collective in which nothing computes: [at, at + span) from its begin, with `exposed` ns
+ * exposed. */
 struct exposed_interval {
 	uint64_t at_ns, span_ns, exposed_ns;
 };
-enum { EXPOSED_MOST = 6 /* more are summed up with the one before: the wait in it is a share */ };
+enum {
+	EXPOSED_MOST =
+		6 /* further ones are added to the last, whose exposed part is then spread evenly */
+};
 struct rank_call {      /* one collective of one rank */
-	uint64_t index; /* its Seq, or its place among those of its step */
-	uint64_t place; /* among all of its GPU, by begin */
+	uint64_t index; /* Seq, or the place among those of its step */
+	uint64_t place; /* place among all collectives of its GPU, by begin */
 	uint64_t ns, bytes;
 	struct exposed_interval exposed[EXPOSED_MOST];
 	size_t exposed_count;
 };
-struct packed_last { /* of the one before; zeroed: none */
+struct packed_last { /* the collective before; all zero: none */
 	uint64_t index, place;
 };
 void call_pack(struct buf *out, const struct rank_call *m, struct packed_last *last);
-/* false: there is no more. */
+/* Reads the next collective; false: there are no more. */
 bool call_unpack(const char **packed, struct rank_call *m, struct packed_last *last);
-/* Numbers as texts hold them: six bits a letter. */
+/* Write and read numbers in texts, with six bits in a letter. */
 void packed_put(struct buf *out, uint64_t value);
 uint64_t packed_take(const char **at);
-/* false: the text is cut or holds something else there, or more than 64 bits. */
+/* false: the text ends or has other letters there, or the number has more than 64 bits. */
 bool packed_next(const char **at, uint64_t *value);
-/* Its exposed time within the first `wait_ns`. */
+/* Returns the exposed time within the first `wait_ns` of a collective. */
 uint64_t call_exposed_ns(const struct rank_call *m, uint64_t wait_ns);
 
-/* The report's join(). */
+/* The join() of the report. */
 enum status comm_join(struct tables *all, struct error *err);
-/* Fills what needs all ranks: in `comm`, `groups`, `waits`, `stragglers`, `gpus`. */
+/* Fills the columns that need all ranks, in `comm`, `groups`, `waits`, `stragglers`, `gpus`. */
 enum status comm_match(struct tables *all, struct error *err);
-/* Columns of what is found over all ranks. */
+/* Columns of tables over all ranks. */
 #define GROUPS_COLUMNS(X)                                                                          \
 	X(GROUPS_GROUP, "group", "communicator", TEXT, KEY,                                        \
 	  "process group and its ranks, or NCCL's number; empty: unknown")                         \
@@ -171,25 +175,23 @@ enum { STRAGGLER_COLUMNS(COLUMN_PLACE) STRAGGLER_KEYS = STRAGGLER_LAST };
 enum { PAIR_COLUMNS(COLUMN_PLACE) PAIR_KEYS = PAIR_CALLS };
 extern const struct table_type table_groups, table_waits, table_waits_for, table_stragglers;
 
-/* What the links of a GPU can carry, by its name (DEFINITIONS.md 7). */
-
-/* GB/s in one direction between `ranks` GPUs of this name, NULL: unknown.  `group` names the ranks
- * of the communicator, "0 [0, 1]", where it is known: ranks stand on servers in the order of their
- * numbers.  0: unknown. */
+/* Returns the bandwidth of the GPU's links in GB/s in one direction between `ranks` GPUs of this
+ * name (NULL: unknown), by DEFINITIONS.md 7. `group` contains the communicator's ranks, "0 [0, 1]",
+ * if known; ranks are assumed to fill servers in order. 0: unknown. */
 double link_gb_per_s(const char *gpu, const char *group, uint64_t ranks);
 
 /*
- * Steps whose numbers come again: a second epoch, a loop that was begun anew.
+ * Steps whose numbers repeat: a second epoch, or a loop that starts again.
  *
- * Two marks of one number are two steps.  Where ranks are matched by the number of a step, its
- * place among the steps of this number tells them apart.
+ * Two marks with one number are two steps. If ranks are matched by step numbers, the place among
+ * the steps of this number distinguishes them.
  */
 
-struct step_repeat {         /* of a step */
-	uint32_t nth, times; /* of its number: how many came before, and how many there are */
+struct step_repeat {         /* repetition of a step's number */
+	uint32_t nth, times; /* steps of this number before it, and in total */
 };
-/* One for each row, to be freed; NULL: no number comes twice. */
+/* Returns an array with an item for each row, which the caller frees; NULL: no number repeats. */
 enum status step_repeats_find(const struct step_list *steps, struct step_repeat **out,
 			      struct error *err);
-/* Of row - 1; of row 0, which is none, nothing. */
+/* Returns the item of row - 1. Row 0 is no step and has none. */
 struct step_repeat step_repeat_at(const struct step_repeat *all, uint32_t row);

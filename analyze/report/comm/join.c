@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives the collectives of a trace that name neither communicator nor size what NCCL's inspector
- * says of the same ones (DEFINITIONS.md 7).
+ * Completes the collectives of a trace that has neither communicators nor sizes from NCCL's
+ * inspector's records of them (DEFINITIONS.md 7).
  *
  * A stream of the trace and a communicator of the inspector are the same if their collectives, in
- * order, take the same times.  Only durations are compared, so the clocks of the two files do not
- * matter.  Collectives may be missing from either: a trace covers a few steps, and the inspector
+ * order, take the same times. Only durations are compared, so the clocks of the two files do not
+ * matter. Collectives may be missing in either: a trace covers a few steps, and the inspector
  * leaves out small messages and keeps only the latest ones.
  */
 #include "analyze/report/comm/comm.h"
@@ -23,28 +23,28 @@ enum {
 	TOLERANCE_PART = 50,
 	/* The cost of a collective that only the inspector has, in ns of difference. */
 	MISSING_NS = 2500,
-	CHUNK = 64,      /* so many collectives of the trace are matched at once */
-	LOOKED_AT = 512, /* so many of the inspector's are candidates for the next chunk */
+	CHUNK = 64,      /* collectives of the trace that are matched at once */
+	LOOKED_AT = 512, /* collectives of the inspector that are candidates for the next chunk */
 	PAIRS_LEAST = 3, /* with fewer pairs a match may be chance */
 };
 
-struct timed {            /* a collective of the trace or of the inspector */
-	union value *row; /* the row of comm_events that holds it */
+struct timed {            /* a collective in the trace or of the inspector */
+	union value *row; /* its row in comm_events */
 	uint64_t place, index, bytes, ns;
 	struct rank_call call;
 	enum operation operation;
-	uint64_t row_address;        /* of `row`, to sort by */
+	uint64_t row_address;        /* address of `row`, for sorting */
 	uint64_t sequence;           /* hash of its stream or communicator, within one input */
-	const struct timed *matched; /* of the trace: the inspector's record of it; NULL: unknown */
-	/* What decides which new row it belongs to: those of `matched`, if there is one. */
+	const struct timed *matched; /* for the trace's: the inspector's record; NULL: unknown */
+	/* These determine its new row: values of `matched`, if there is one. */
 	const char *group;
 	enum operation operation_known;
 };
-struct timed_list { /* all of a rank, from its trace or from the inspector */
+struct timed_list { /* all collectives of a rank, from its trace or from the inspector */
 	struct timed *all;
 	size_t count, cap;
 };
-struct sequence { /* those of one stream of the trace, or of one communicator */
+struct sequence { /* the collectives of one stream of the trace, or of one communicator */
 	struct timed *at;
 	size_t count;
 };
@@ -66,20 +66,20 @@ static uint64_t difference(const struct timed *a, const struct timed *b)
 
 /*
  * The matching is an edit distance between a chunk of the trace and the inspector's sequence, which
- * may begin and end anywhere.  The table has one row for each collective of the chunk and one
- * column for each number of the inspector's that have been passed; only two rows are kept.
+ * may begin and end anywhere. The table has one row for each collective of the chunk and one column
+ * for each number of inspector's collectives before it; only two rows are kept.
  */
-struct cell_best {     /* the cheapest matching of what lies before a cell */
+struct cell_best {     /* the cheapest matching of everything before a cell */
 	uint64_t cost; /* ns */
-	size_t start;  /* the inspector's first one that is matched; SIZE_MAX: none yet */
+	size_t start;  /* first matched collective of the inspector; SIZE_MAX: none yet */
 };
 enum edit { EDIT_MATCH, EDIT_TRACE_ONLY, EDIT_INSPECTOR_ONLY }; /* the last edit of a cell */
 struct matching {
 	struct cell_best *before, *now;
-	uint8_t *edits; /* of all CHUNK rows, to find the pairs */
+	uint8_t *edits; /* edits of all CHUNK rows, to find the pairs */
 };
 
-/* Fills the row of the collective `a`. */
+/* Fills the row of collective `a`. */
 static void fill_row(struct matching *p, const struct timed *a, const struct sequence *b,
 		     uint8_t *edits)
 {
@@ -106,9 +106,9 @@ static void fill_row(struct matching *p, const struct timed *a, const struct seq
 }
 
 /*
- * Matches a chunk, if one place is at least twice as good as all others or `is_sure` says that the
- * communicator is known.  *used becomes how many of the inspector's lie before its end.  Returns
- * the cost in ns; UINT64_MAX if nothing matches.
+ * Matches a chunk, if one place is at least twice as good as all others or `is_sure` means that the
+ * communicator is known. *used becomes the number of the inspector's collectives before its end.
+ * Returns the cost in ns; UINT64_MAX if nothing matches.
  */
 static uint64_t match_chunk(struct matching *p, const struct sequence *a, const struct sequence *b,
 			    bool is_sure, size_t *used)
@@ -147,7 +147,8 @@ static uint64_t match_chunk(struct matching *p, const struct sequence *a, const 
 
 /* ---- rows of the matched ones ----------------------------------------------------------- */
 
-/* Puts the collectives of one row that have one communicator and operation, or none, in a row. */
+/* Writes the collectives of one row with the same communicator and operation, or with none, to a
+ * row. */
 static enum status put_events(struct table *t, const struct timed *all, size_t count,
 			      struct error *err)
 {
@@ -177,14 +178,14 @@ static enum status put_events(struct table *t, const struct timed *all, size_t c
 	}
 	enum status status = buf_status(&packed, err);
 	row[EVENTS_PACKED].text = status == ST_OK ? table_text(t, buf_text(&packed), err) : NULL;
-	/* The others can no longer be matched between ranks by their place in the step. */
+	/* The rest is incomplete, so ranks cannot match it by its place in the step. */
 	if (!all->matched)
 		row[EVENTS_WHOLE].u64 = 0;
 	buf_release(&packed);
 	return row[EVENTS_PACKED].text ? ST_OK : err->status;
 }
 
-/* Moves the figures of a matched collective from the row without to that with a communicator. */
+/* Moves the figures of a matched collective to the row with its communicator. */
 static enum status put_figures(struct tables *all, const struct timed *one, struct error *err)
 {
 	struct table *t = tables_find(all, "comm");
@@ -219,8 +220,8 @@ static enum status put_figures(struct tables *all, const struct timed *one, stru
 }
 
 /*
- * Computes least and most anew for the row of those that stay unmatched, unless it has calls that
- * are not in comm_events.  `is_begin` clears both; each unmatched one is then added.
+ * Recomputes least and most in the row of unmatched collectives, unless it has calls that are not
+ * in comm_events. `is_begin` clears both; each unmatched one is then added.
  */
 static enum status put_unmatched(struct tables *all, const struct timed *one, bool is_begin,
 				 struct error *err)
@@ -270,7 +271,7 @@ static enum status put_joined(struct tables *all, struct timed *of, size_t count
 	return ST_OK;
 }
 
-/* ---- the trace's and the inspector's ---------------------------------------------------- */
+/* ---- collectives of both inputs --------------------------------------------------------- */
 
 static enum status take_row(struct timed_list *s, union value *row, struct error *err)
 {
@@ -285,7 +286,7 @@ static enum status take_row(struct timed_list *s, union value *row, struct error
 		return ST_OK;
 	for (size_t i = 1; i < EVENTS_OPERATION; i++)
 		one.sequence =
-			hash_word(one.sequence, row[i].u64); /* equal texts are one pointer */
+			hash_word(one.sequence, row[i].u64); /* equal texts have equal addresses */
 	one.sequence = hash_word(one.sequence, row[EVENTS_STREAM].u64);
 	while (call_unpack(&packed, &one.call, &last)) {
 		one.place = one.call.place;
@@ -298,7 +299,7 @@ static enum status take_row(struct timed_list *s, union value *row, struct error
 	return ST_OK;
 }
 
-/* Goes on to the next stream or communicator; false: there is none. */
+/* Advances to the next stream or communicator; false: there is none. */
 static bool next_sequence(const struct timed_list *s, struct sequence *p)
 {
 	size_t first = p->at ? (size_t)(p->at - s->all) + p->count : 0, end = first;
@@ -316,8 +317,8 @@ static void forget(const struct sequence *a)
 }
 
 /*
- * Finds the communicator of a stream by the stream's first collectives, then matches the others
- * chunk by chunk.
+ * Finds the communicator of a stream by the stream's first collectives, then matches the rest chunk
+ * by chunk.
  */
 static bool join_stream(struct matching *p, const struct sequence *a,
 			const struct timed_list *inspector)

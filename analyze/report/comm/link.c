@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the links of a GPU can carry (DEFINITIONS.md 7). */
+/* Bandwidths of GPU links (DEFINITIONS.md 7), and repeated step numbers. */
 #include "analyze/report/comm/comm.h"
 #include "schemas/base/sort.h"
 
@@ -7,16 +7,16 @@
 
 /* clang-format off */
 /*
- * GB/s in one direction; the first row whose words the GPU's name has.  Within a server the sources
- * state NVLink and Infinity Fabric for both directions together, so here is the half of it; PCIe is
- * 16 lanes of the generation that the data sheet names (3: 16, 4: 32, 5: 64).  Between servers it is
- * the adapter that the maker's own server has for each GPU.  0: no source was found, or a bridge may
- * be there or not.
+ * GB/s in one direction. The first row whose words are in the GPU's name is used. Within a server
+ * the sources give NVLink and Infinity Fabric for both directions together, so here is half of it;
+ * PCIe is 16 lanes of the generation in the data sheet (3: 16, 4: 32, 5: 64). Between servers it is
+ * the adapter that the vendor's own server has for each GPU. 0: no source was found, or a bridge is
+ * optional.
  */
 static const struct {
-	const char *name, *also; /* NULL: no further word */
+	const char *name, *also; /* NULL: no second word */
 	double within, between;
-	unsigned gpus; /* that one server, or one NVLink domain, has */
+	unsigned gpus; /* GPUs in one server or NVLink domain */
 } links[] = {
 	{ "GB300", NULL, 900, 0, 72 },       /* NVIDIA Blackwell Ultra brief: NVLink 5, 1,800 */
 	{ "GB200", NULL, 900, 0, 72 },       /* NVIDIA Blackwell architecture brief: 1,800 */
@@ -55,7 +55,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Whether the ranks that a communicator names, or as many, can be in one server. */
+/* Returns whether the ranks of a communicator, or as many, fit into one server. */
 static bool fits(const char *group, uint64_t ranks, unsigned gpus)
 {
 	const char *at = strchr(group, '[');

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives matched over the ranks (DEFINITIONS.md 7): who waited, and for whom. */
+/* Evaluates collectives that were matched over the ranks (DEFINITIONS.md 7): which rank waited, and
+ * for which. */
 #include "analyze/report/comm/collectives.h"
 
 #include "convert/stage/collective.h"
@@ -7,11 +8,11 @@
 
 #include <stdlib.h>
 
-enum { ROWS_MOST = 1 << 15 /* of stragglers and of pairs; more are not kept apart */ };
+enum { ROWS_MOST = 1 << 15 /* rows of stragglers and of pairs; further ones are not separated */ };
 
 struct member { /* a GPU of a rank */
 	uint64_t matched, all_exposed_wait_ns;
-	/* without steps that settle, into which each rank comes when its start is done: */
+	/* Without settling steps, which each rank enters when its start-up is finished: */
 	uint64_t transfer_ns, wait_ns, exposed_wait_ns, exposed_ns, after_next_ns;
 	uint64_t times_last, late_ns, made_wait_ns;
 };
@@ -23,11 +24,11 @@ struct comm_matching {
 		uint64_t matched, transfer_ns, wait_ns, named;
 	} sums;
 };
-struct late { /* what one collective says of its culprit */
+struct late { /* contribution of one collective to its culprit */
 	uint64_t times, late_ns, made_ns;
 };
 
-/* ---- what follows of a matched one ------------------------------------------------------ */
+/* ---- a matched collective ----------------------------------------------------------------- */
 
 static uint64_t plus(uint64_t sum, uint64_t more)
 {
@@ -130,8 +131,7 @@ static enum status match_one(void *self, const struct matched_call *of_rank, str
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-/* What a GPU of a rank calls itself, NULL: unknown.  Rows of both tables are in the order of ranks;
- * *at moves on. */
+/* Returns the name of a rank's GPU; NULL: unknown. Both tables are sorted by rank; *at advances. */
 static const char *gpu_of(struct table *events, const union value *rank, size_t *at)
 {
 	const union value *row;
@@ -209,8 +209,8 @@ static int compare_pairs(const void *pa, const void *pb)
 }
 
 /*
- * A rank that comes late computes beside later collectives, which nobody is late for any more: two
- * ranks with the same collectives differ by all that one had more exposed.
+ * Widens the excess of a pair of ranks. A late rank computes during later collectives, for which no
+ * rank is late, so two ranks with the same collectives differ by all their exposed time.
  */
 static enum status widen_excess(struct table *waits, union value *pair, struct error *err)
 {
@@ -226,9 +226,9 @@ static enum status widen_excess(struct table *waits, union value *pair, struct e
 }
 
 /*
- * Had a rank come as early as another one, that one had not waited for it, nor for what it computed
- * longer beside the transfers, and the job would gain no more than what was exposed of this.  Ranks
- * that share few collectives with it, of a smaller communicator, say little.
+ * Estimates what the job saves if a rank comes as early as another one. The other then does not
+ * wait for it, nor for what it computed longer during transfers, so the gain is at most the exposed
+ * part of that. Ranks that share few collectives with it, in a smaller communicator, are ignored.
  */
 static enum status put_savings(struct comm_matching *m, struct error *err)
 {
@@ -260,7 +260,7 @@ static enum status put_savings(struct comm_matching *m, struct error *err)
 	return ST_OK;
 }
 
-/* gpus.exposed_comm_wait_ns: 0 where nothing communicates, null where nothing is matched. */
+/* Sets gpus.exposed_comm_wait_ns: 0 without communication, null if nothing was matched. */
 static enum status put_gpus(struct comm_matching *m, struct error *err)
 {
 	struct table *t = tables_find(m->all, "gpus");
@@ -321,7 +321,7 @@ static enum status matches_run(struct comm_matching *m, struct error *err)
 		}
 		TRY(matches_next(&m->matches, &range, &more, err));
 	}
-	/* Calls and sizes, of what was kept to be matched and what was not. */
+	/* Add calls and sizes, including those that were not kept for matching. */
 	struct table *comm = tables_find(m->all, "comm"), *groups = tables_find(m->all, "groups");
 	union value *row, *of;
 	for (size_t i = 0; (row = table_at(comm, i)); i++) {

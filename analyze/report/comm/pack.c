@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/comm/comm.h"
 
-/* Digits of five bits of a number, and one that says whether more follow: 64 letters that stand in
- * any text as they are. */
+/* A digit has five bits of a number and one bit that tells whether more digits follow: 64 letters
+ * that need no escaping in any text. */
 enum { FIRST_LETTER = '0' };
-#define SPAN_MOST ((UINT64_C(1) << 60) - 1) /* some thirty years */
+#define SPAN_MOST ((UINT64_C(1) << 60) - 1) /* about thirty years */
 
 void packed_put(struct buf *out, uint64_t value)
 {
@@ -44,7 +44,7 @@ void call_pack(struct buf *out, const struct rank_call *m, struct packed_last *l
 	packed_put(out, zigzag((int64_t)(m->index - last->index)));
 	packed_put(out, zigzag((int64_t)(m->place - last->place)));
 	packed_put(out, m->ns);
-	packed_put(out, m->bytes + 1); /* unknown is 0 */
+	packed_put(out, m->bytes + 1); /* 0 means unknown */
 	packed_put(out, m->exposed_count);
 	for (size_t i = 0; i < m->exposed_count; i++) {
 		packed_put(out, m->exposed[i].at_ns - end);
@@ -78,7 +78,7 @@ bool call_unpack(const char **packed, struct rank_call *m, struct packed_last *l
 		end = m->exposed[i].at_ns + m->exposed[i].span_ns;
 	}
 	*last = (struct packed_last){ m->index, m->place };
-	return *packed != begin; /* or it is no such text */
+	return *packed != begin; /* otherwise it is not such a text */
 }
 
 uint64_t call_exposed_ns(const struct rank_call *m, uint64_t wait_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is found over all ranks: communicators, waits, stragglers. */
+/* The tables over all ranks: communicators, waits, stragglers. */
 #include "analyze/report/comm/comm.h"
 
 TABLE_TYPE(groups, GROUPS_COLUMNS, .member = "communicators",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The critical path (DEFINITIONS.md 8) of the median and the slowest step: what would have made the
- * step shorter if it had been shorter.
+ * The report `critical`: the critical path (DEFINITIONS.md 8) of the median and the slowest step:
+ * the work that would make the step shorter if it were shorter.
  *
- * Only the end decides which steps these are, so the path of each step is summed when it is over,
- * and earlier work and waits are dropped.  A step beyond the memory ceiling is reported as too
+ * Which steps these are is known only at the end, so the path of each step is summed when the step
+ * ends, and earlier work and waits are dropped. A step beyond the memory ceiling is reported as too
  * long.
  */
 #include "analyze/report/critical/internal.h"
@@ -29,33 +29,35 @@
 	X(CRITICAL_PCT, "pct", "%", F64, DERIVED, "share", .of = "step")
 static RANK_TABLE(critical, &table_ranks, CRITICAL_COLUMNS, .by = "ns");
 
-/* Of each sort; together some 200 MB at most.  Parts of many steps are dropped before that. */
+/* Limits for each kind of record; together at most about 200 MB. Parts of many steps are dropped
+ * earlier. */
 enum { RECORDS_MAX = 1 << 20, PARTS_MAX = 1 << 17 };
 
-struct path_part { /* of the path of a step: segments of one kind and name */
+struct path_part { /* part of a step's path: segments of one kind and name */
 	uint64_t ns;
 	uint32_t process, row, id, count;
-	uint32_t kind; /* enum path_kind, PATH_KINDS: the step is refused */
-	bool with_gap; /* the path up to the next mark, not to the end of its own */
+	uint32_t kind; /* enum path_kind; PATH_KINDS: the step is too large */
+	bool with_gap; /* the path extends to the next mark, not to the end of its own mark */
 };
 struct critical_process {
-	size_t row;                   /* the first that was not walked */
-	uint64_t phases_end_ns;       /* phase intervals have come up to here */
-	bool is_refused;              /* that row passes the ceiling */
-	bool any;                     /* a row before was asked for */
-	struct steps_dropped dropped; /* they have no parts */
+	size_t row;                   /* the next row to walk */
+	uint64_t phases_end_ns;       /* all phase intervals up to here were seen */
+	bool is_refused;              /* that row is too large */
+	bool any;                     /* an earlier row is within the filter */
+	struct steps_dropped dropped; /* rows without parts */
 };
 struct critical {
 	struct critical_graph graph;
 	struct path_part *parts;
-	size_t part_count, part_cap, drop_at; /* drop_at: the count of parts at which some go */
-	struct path_segments walked;          /* in one walk */
+	/* drop_at: number of parts at which some are dropped */
+	size_t part_count, part_cap, drop_at;
+	struct path_segments walked; /* of one walk */
 	struct critical_process *processes;
 	uint64_t *keep_ns; /* by process id: what ended before is not needed */
-	uint32_t *last;    /* by track, scratch of critical_sort() */
+	uint32_t *last;    /* by track; scratch space of critical_sort() */
 	size_t tracks;
 	uint32_t process_count;
-	uint64_t arrival, from_ns, to_ns; /* the bounds of the filter */
+	uint64_t arrival, from_ns, to_ns; /* from_ns, to_ns: bounds of the filter */
 };
 
 static enum status critical_begin(struct accumulator *f, struct error *err)
@@ -83,12 +85,12 @@ static enum status sort_all(struct critical *s, struct error *err)
 	return ST_OK;
 }
 
-/* Allocates space for one more. */
+/* Allocates space for one more item. */
 static enum status reserve(struct critical *s, void *items, size_t *count, size_t *cap, size_t size,
 			   struct error *err)
 {
 	if (*count == RECORDS_MAX) {
-		/* The steps that go on are too large: only what the next ones depend on is kept. */
+		/* The unfinished steps are too large: keep only what the next ones depend on. */
 		TRY(sort_all(s, err));
 		for (uint32_t i = 0; i <= s->process_count; i++) {
 			s->processes[i].is_refused = true;
@@ -105,7 +107,7 @@ static enum status reserve(struct critical *s, void *items, size_t *count, size_
 	reserve(s, &(s)->graph.items, &(s)->graph.count, &(s)->graph.cap,                          \
 		sizeof(*(s)->graph.items), err)
 
-/* Where the call began, of which a filter may have left the rest. */
+/* Returns the begin of the whole call, even if a filter has cut it. */
 static uint64_t asked_of(struct accumulator *f, const struct event *e)
 {
 	const struct launch *l = NULL;
@@ -201,7 +203,7 @@ static enum status walk(struct critical *s, const struct path_part *step, uint64
 	walked->count = 0;
 	TRY(critical_walk(&s->graph, step->process, later(begin_ns, s->from_ns),
 			  earlier(end_ns, s->to_ns), walked, err));
-	/* The segments of one walk, summed by kind and name. */
+	/* Sum up the segments of a walk by kind and name. */
 	sort_rows(walked->items, walked->count, sizeof(*walked->items), by_kind);
 	for (size_t i = 0; i < walked->count; i++) {
 		const struct path_segment *one = &walked->items[i];
@@ -219,7 +221,8 @@ static enum status walk(struct critical *s, const struct path_part *step, uint64
 	return ST_OK;
 }
 
-/* Whether the gap after its mark belongs to the step is decided at the end. */
+/* Walks the path of a step with and without the gap after its mark; the end decides whether the gap
+ * belongs to it. */
 static enum status walk_step(struct accumulator *f, uint32_t process, struct error *err)
 {
 	struct critical *s = f->state;
@@ -230,7 +233,7 @@ static enum status walk_step(struct accumulator *f, uint32_t process, struct err
 	bool is_last = p->row + 1 == l->count;
 
 	if (s->part_count >= s->drop_at) {
-		/* Leaves the parts of steps that may be the median one or the slowest. */
+		/* Keep only parts of steps that may be the median or the slowest one. */
 		size_t kept = 0;
 
 		for (uint32_t i = 1; i <= s->process_count; i++)
@@ -255,7 +258,7 @@ static enum status walk_step(struct accumulator *f, uint32_t process, struct err
 	return ST_OK;
 }
 
-/* All that may matter to the path of the row that is the next to be walked has come. */
+/* Returns whether everything that may matter to the path of the next row has come. */
 static bool is_due(const struct critical *s, const struct step_list *l, uint32_t process,
 		   uint64_t given_ns)
 {
@@ -268,7 +271,8 @@ static bool is_due(const struct critical *s, const struct step_list *l, uint32_t
 	return l->rows[p->row].is_out || (given_ns > end_ns && p->phases_end_ns >= end_ns);
 }
 
-/* Where a filter by time leaves no mark, all of it is one step, which is walked at the end. */
+/* Returns from when on events are needed. If a filter by time leaves no mark, the whole input is
+ * one step, which is walked at the end. */
 static uint64_t needed_ns(const struct accumulator *f, uint32_t process)
 {
 	const struct critical *s = f->state;
@@ -366,7 +370,7 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 	const struct step_list *l = &f->steps[process];
 	const struct step_row *steps[2];
 
-	/* Steps that are not walked yet; a window without marks is one. */
+	/* Walk the remaining steps; a window without marks is one step. */
 	if (l->is_inferred) {
 		struct path_part step = { .process = process, .row = (uint32_t)l->count - 1 };
 
@@ -374,8 +378,8 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 	}
 	while (!l->is_inferred && s->processes[process].row < l->count)
 		TRY(walk_step(f, process, err));
-	/* The counted step nearest to the median, of two the later; the slowest, of two the
-	 * earlier. */
+	/* Find the counted step nearest to the median, of two the later, and the slowest, of two
+	 * the earlier. */
 	uint64_t *walls;
 	size_t count = 0;
 	double best = 0;

@@ -15,7 +15,7 @@ static int compare(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* By the end of the work, then its order; those that waited for nothing last. */
+/* Orders by the end of the work, then by owner order; calls that waited for nothing come last. */
 static int compare_waits(const void *pa, const void *pb, void *self)
 {
 	const struct wait_node *a = pa, *b = pb;
@@ -39,7 +39,7 @@ static bool could_wait(const struct wait_node *w, const struct work_node *n)
 			  : asked_ns <= w->begin_ns;
 }
 
-/* How many, in the order of ends, have ended by then. */
+/* Returns the number of works that have ended by `at_ns`, in the order of ends. */
 static size_t ended_by(const struct critical_graph *g, uint64_t at_ns)
 {
 	size_t at;
@@ -79,7 +79,7 @@ void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks)
 		struct wait_node *w = &g->waits[i];
 		size_t low = 0;
 
-		/* The last work that ended within the call and was asked for before. */
+		/* Find the last work that ended within the call and was launched before it. */
 		w->work = NO_ID;
 		w->launches = w->track < tracks && g->launches[w->track];
 		if (w->launches)
@@ -94,7 +94,7 @@ void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks)
 		qsort_r(g->waits, g->wait_count, sizeof(*g->waits), compare_waits, g->work);
 }
 
-/* ---- what is over ----------------------------------------------------------------------- */
+/* ---- old work --------------------------------------------------------------------------- */
 
 static void tracks_keep(struct critical_graph *g, uint32_t *last, size_t tracks)
 {
@@ -105,7 +105,7 @@ static void tracks_keep(struct critical_graph *g, uint32_t *last, size_t tracks)
 	}
 }
 
-/* Waits of streams go by the launches of what is kept; while they are few all of them are kept. */
+/* Drops stream waits before the launch of the first kept work, once there are many. */
 static void stream_waits_forget(struct critical_graph *g, uint32_t *last, size_t tracks)
 {
 	size_t count = 0;
@@ -115,7 +115,7 @@ static void stream_waits_forget(struct critical_graph *g, uint32_t *last, size_t
 	for (size_t i = 0; i < tracks; i++)
 		last[i] = NO_ID;
 	for (size_t i = g->work_count; i; i--)
-		last[g->work[i - 1].track] = (uint32_t)i - 1; /* the first that is kept */
+		last[g->work[i - 1].track] = (uint32_t)i - 1; /* the first one that is kept */
 	for (size_t i = 0; i < g->stream_count; i++) {
 		const struct stream_wait *w = &g->stream_waits[i];
 		uint32_t first = w->track < tracks ? last[w->track] : NO_ID;
@@ -132,8 +132,8 @@ void critical_forget(struct critical_graph *g, const uint64_t *keep_ns, uint32_t
 {
 	size_t count = 0;
 
-	/* Besides what is needed itself: what it followed, and of each stream the last to begin
-	 * and the last to end. */
+	/* Keep also what needed work followed, and on each stream the last work to begin and the
+	 * last to end. */
 	for (size_t i = 0; i < tracks; i++)
 		last[i] = NO_ID;
 	for (size_t i = 0; i < g->work_count; i++) {
@@ -171,7 +171,7 @@ struct walk {
 	const struct critical_graph *g;
 	uint32_t process;
 	uint64_t begin_ns;
-	size_t wait_at; /* waits below are not used yet */
+	size_t wait_at; /* waits below this index are not used yet */
 	struct path_segments *out;
 };
 
@@ -188,7 +188,7 @@ static enum status put_part(const struct walk *w, enum path_kind kind, uint32_t 
 	return ST_OK;
 }
 
-/* What S did, by phase. */
+/* Adds what the step thread did, by phase. */
 static enum status put_host(const struct walk *w, uint64_t begin_ns, uint64_t end_ns,
 			    struct error *err)
 {
@@ -214,7 +214,8 @@ static enum status put_host(const struct walk *w, uint64_t begin_ns, uint64_t en
 	return ST_OK;
 }
 
-/* The latest work that a call waited for, which returned by `at_ns`; NO_ID: none in the step. */
+/* Returns the latest work that a call waited for which returned by `at_ns`; NO_ID: none in the
+ * step. */
 static uint32_t wait_take(struct walk *w, uint64_t at_ns)
 {
 	const struct critical_graph *g = w->g;
@@ -229,8 +230,8 @@ static uint32_t wait_take(struct walk *w, uint64_t at_ns)
 	return NO_ID;
 }
 
-/* What a call that is open at the step's end waits for: of the work that had begun by then the last
- * to end, or still to run at that instant. */
+/* Returns the work for which a call waits that is open at the step's end. Of the works that began
+ * by then it is one that still runs at that instant, otherwise the last to end. */
 static uint32_t waits_for(const struct critical_graph *g, const struct wait_node *one,
 			  uint64_t end_ns)
 {
@@ -250,7 +251,7 @@ static uint32_t waits_for(const struct critical_graph *g, const struct wait_node
 	return best;
 }
 
-/* The latest of all that is waited for at the step's end; NO_ID: none. */
+/* Returns the latest work that is waited for at the step's end; NO_ID: none. */
 static uint32_t waits_at_end(const struct walk *w, uint64_t end_ns)
 {
 	const struct critical_graph *g = w->g;
@@ -290,7 +291,7 @@ static bool has_waited(const struct critical_graph *g, const struct work_node *n
 	       all[at].at_ns <= n->launch_begin_ns;
 }
 
-/* Of other streams of the GPU: what ended last, and not after `at` began. */
+/* Returns the work on other streams of the GPU that ended last before `at` began. */
 static uint32_t ended_last(const struct critical_graph *g, uint32_t at)
 {
 	const struct work_node *n = &g->work[at];
@@ -304,7 +305,7 @@ static uint32_t ended_last(const struct critical_graph *g, uint32_t at)
 	return NO_ID;
 }
 
-/* What the begin of `at` waited for on the GPU: work, or NO_ID. */
+/* Returns the work for which `at` waited on the GPU; NO_ID: none. */
 static uint32_t depends(const struct critical_graph *g, uint32_t at, bool *by_wait)
 {
 	uint32_t before = g->work[at].before;
@@ -319,7 +320,7 @@ static uint32_t depends(const struct critical_graph *g, uint32_t at, bool *by_wa
 	return *by_wait ? other : before;
 }
 
-/* Along GPU work from the end of `at`; where the host comes in again, 0: the step is over. */
+/* Follows GPU work from the end of `at` back to a launch on the host, where *at_ns is then. */
 static enum status walk_gpu(struct walk *w, uint32_t at, uint64_t *at_ns, struct error *err)
 {
 	const struct critical_graph *g = w->g;
@@ -354,7 +355,7 @@ static enum status walk_gpu(struct walk *w, uint32_t at, uint64_t *at_ns, struct
 	}
 }
 
-/* At the step's end all that still runs ends at once. */
+/* At the step's end all running work counts as ending at once. */
 static bool ends_later(const struct critical_graph *g, uint32_t a, uint32_t b, uint64_t end_ns)
 {
 	uint64_t a_ns = earlier(g->work[a].end_ns, end_ns);

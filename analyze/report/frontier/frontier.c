@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a GPU did from the end of one collective to that of the next: segments of the sweep, and
- * idle segments, by phase and by class or cause.
+ * Sums up what a GPU did from the end of one collective to that of the next: segments of the sweep,
+ * and idle segments, by phase and by class or cause.
  *
- * Collectives are numbered by their begin, as in the report `comm`.  If the next one ends first,
- * nothing lies between them.  Nothing is kept of a single GPU, which has no collective to match.
+ * Collectives are numbered by their begin, as in the report `comm`. If the next one ends first,
+ * there is no time between them. A single GPU has no collectives to match, so nothing is kept for
+ * it.
  */
 #include "analyze/report/frontier/frontier.h"
 #include "analyze/report/cells.h"
@@ -20,7 +21,7 @@ enum {
 	PLACES_LEAST = 256,
 	RANKS_UNKNOWN = 256,
 	KINDS = 64,
-	KIND_REST = KINDS - 1, /* the last is all that are too many */
+	KIND_REST = KINDS - 1, /* the last kind is for all that exceed the limit */
 	CLASSES = 3,
 	CODES = CLASSES + CAUSE_COUNT,
 	PACKED_BYTES = 1 << 19,
@@ -30,15 +31,15 @@ struct kind_time {
 	uint64_t *ns; /* by place */
 	size_t count, cap;
 };
-struct gpu_times { /* of a GPU */
+struct gpu_times { /* the times of a GPU */
 	uint32_t process, device;
 	uint64_t from_ns, places;
-	uint64_t *ends; /* of the first `kept` collectives: of those so far the latest */
+	uint64_t *ends; /* ends of the first `kept` collectives, or a later end of one before */
 	size_t kept, cap, most;
-	size_t busy_at, idle_at; /* the place that time is before, of busy and of idle segments */
+	size_t busy_at, idle_at; /* next place, for busy and for idle segments */
 	struct kind_time kinds[KINDS];
 	size_t kind_count;
-	uint8_t kind_of[CODES][CELL_PHASES]; /* place in kinds + 1 */
+	uint8_t kind_of[CODES][CELL_PHASES]; /* index in `kinds`, + 1 */
 };
 
 void list_put(struct buf *out, struct packed_list *l, uint64_t value)
@@ -141,7 +142,7 @@ static enum status kind_add(struct kind_time *k, size_t place, uint64_t ns, stru
 	return ST_OK;
 }
 
-/* Parted where collectives end; what comes after the last that is kept is nobody's. */
+/* Splits time at the ends of collectives. Time after the last one that is kept is dropped. */
 static inline enum status add_time(struct gpu_times *g, size_t *at, uint64_t begin_ns,
 				   uint64_t end_ns, struct kind_time *k, struct error *err)
 {
@@ -211,7 +212,7 @@ static enum status put_row(struct accumulator *f, const struct gpu_times *g, con
 	return acc_text(f, "frontier_spans", &row[SPANS_PACKED], buf_text(packed), err);
 }
 
-/* Two phases of one name, a user's and ours, are one row. */
+/* Joins kinds whose phases have the same name, such as a user's and a built-in one. */
 static enum status kinds_merge(struct accumulator *f, struct gpu_times *g, struct error *err)
 {
 	size_t k;
@@ -265,8 +266,8 @@ enum status frontier_end(struct accumulator *f, struct error *err)
 
 		if (!g->kept)
 			continue;
-		/* Of each collective the windows that began before its end: no path leads from
-		 * one window to the next. */
+		/* Write for each collective the number of windows that began before its end: no
+		 * path leads from one window to the next. */
 		const struct sweep_window *w;
 		size_t count = sweep_windows(f->sweep, &w);
 		buf_clear(&packed);
@@ -299,7 +300,7 @@ void frontier_release(struct accumulator *f)
 	}
 }
 
-/* What is printed of the frontier. */
+/* The tables that are printed. */
 
 const struct table_type table_frontier = {
 	.name = "frontier",

@@ -2,9 +2,9 @@
 /*
  * frontier.h - frontier accounting: which rank determined the job's time (DEFINITIONS.md 7).
  *
- * The accumulator has one rank: what its GPUs did between one collective and the next, by phase and
- * by class or cause.  Over all ranks the longest path through matched collectives is found, and
- * each segment of it is the time of the rank that came last at its end.  No clock is compared.
+ * The accumulator handles one rank: what its GPUs did between one collective and the next, by phase
+ * and by class or cause. Over all ranks the longest path through matched collectives is found, and
+ * each segment of it is the time of the rank that came last at its end. Clocks are not compared.
  */
 #pragma once
 
@@ -19,26 +19,26 @@
 	X(SPANS_KIND, "kind", NULL, TEXT, KEY, "class or idle cause; empty: the windows")          \
 	X(SPANS_PACKED, "packed", NULL, TEXT, MAX, "ns before the end of each collective")
 enum { SPANS_COLUMNS(COLUMN_PLACE) };
-/* The row of windows has an empty phase and kind. */
+/* A row of time; the row of windows has an empty phase and kind. */
 extern const struct table_type table_frontier_spans;
 
-/* The state of an accumulator, and its members. */
+/* The state of the accumulator, and its functions. */
 struct frontier {
-	struct gpu_times **gpus; /* of the sweep */
+	struct gpu_times **gpus; /* by the sweep's index */
 	size_t gpu_count;
-	bool any; /* collective so far */
+	bool any; /* a collective was seen */
 };
 enum status frontier_put(struct accumulator *f, const struct sorted_batch *w, struct error *err);
 enum status frontier_end(struct accumulator *f, struct error *err);
 void frontier_release(struct accumulator *f);
 
-enum { FRONTIER_PLACES = 1 << 14 /* of a GPU; more are not kept */ };
-/* A number for each place: zeros at the end need not be written. */
+enum { FRONTIER_PLACES = 1 << 14 /* limit for a GPU; later ones are not kept */ };
+/* A list with a number for each place. Zeros at the end need not be written. */
 struct packed_list {
 	uint64_t last, zeros;
 };
 void list_put(struct buf *out, struct packed_list *l, uint64_t value);
-/* false: the rest is zeros. */
+/* Reads the next number; false: the rest is zeros. */
 bool list_take(const char **packed, struct packed_list *l, uint64_t *value);
 
 #define CULPRIT_COLUMNS(X)                                                                         \
@@ -69,7 +69,7 @@ enum { CULPRIT_COLUMNS(COLUMN_PLACE) FRONTIER_COLUMNS(COLUMN_PLACE) FRONTIER_KEY
 	X(FRONTIER_STEP_NS, "ns", "ms", U64, DERIVED,                                              \
 	  "time of the job from the last collective of the previous step to that of this one")
 enum { FRONTIER_STEP_COLUMNS(COLUMN_PLACE) };
-/* Of a step the same keys as of the whole, after its number. */
+/* The keys of a step's rows are the step's number, then those of the whole. */
 #define FRONTIER_PART_STEP(X) X(FRONTIER_PART_NUMBER, "step", "step", U64, KEY, "of the job")
 #define FRONTIER_PART_COLUMNS(X)                                                                   \
 	X(FRONTIER_PART_NS, "ns", "ms", U64, DERIVED,                                              \
@@ -94,5 +94,5 @@ enum {
 enum { FRONTIER_TOTAL_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_frontier, table_frontier_steps, table_frontier_parts,
 	table_frontier_total;
-/* Fills those four. */
+/* Fills these four tables. */
 enum status frontier_finish(struct tables *all, struct error *err);

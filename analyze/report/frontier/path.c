@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frontier over all ranks (DEFINITIONS.md 7).
+ * Computes the frontier over all ranks (DEFINITIONS.md 7).
  *
- * A matched collective is a sync point.  Its predecessor is the one that the rank that came last
- * had before.  So sync points make trees, and the longest path of each window is the job's time.
- * Each rank's time is unpacked twice: to find lengths, and to take what lies on the path.
+ * A matched collective is a sync point. Its predecessor is the previous one of the rank that came
+ * last. So sync points form trees, and the longest path of each window is the job's time. Each
+ * rank's time is unpacked twice: to find lengths, and to add up what lies on the path.
  */
 #include "analyze/report/frontier/path.h"
 
@@ -44,7 +44,7 @@ static enum status take_arrival(void *self, const struct matched_call *one, stru
 
 /* ---- the time of a rank ----------------------------------------------------------------- */
 
-/* Rows of both tables stand in the order of their ranks. */
+/* Finds the rows of each interval. Both tables are sorted by rank. */
 static enum status spans_find(struct frontier_path *w, struct error *err)
 {
 	struct table *t = tables_find(w->all, "frontier_spans");
@@ -108,7 +108,7 @@ bool path_next_interval(struct frontier_path *w, size_t *first, size_t *end)
 		return false;
 	while (*end < w->arrival_count && w->arrivals[*end].interval == w->arrivals[at].interval)
 		++*end;
-	/* The row of windows comes first: its texts are empty. */
+	/* The row of windows comes first, because its texts are empty. */
 	const struct spans *spans = &w->spans[w->arrivals[at].interval];
 	w->places = 0;
 	if (spans->first == spans->end)
@@ -129,7 +129,8 @@ bool path_follows(const struct frontier_path *w, const struct arrival *before,
 
 /* ---- the longest path ------------------------------------------------------------------- */
 
-/* From its root on; where ranks disagree on an order, a path that would be a circle ends. */
+/* Computes the lengths from the root on. If ranks disagree on the order, the path ends where it
+ * would be a cycle. */
 static void total_find(struct frontier_path *w, uint32_t number, uint32_t *stack)
 {
 	size_t depth = 0;
@@ -158,8 +159,8 @@ static void total_find(struct frontier_path *w, uint32_t number, uint32_t *stack
 }
 
 /*
- * The longest of each group.  Groups that run beside each other, with no rank in common, are not
- * added up: of those only what the rank at the end of the longest path of all takes part in.
+ * Chooses the longest path of each group. Groups that run side by side, without a common rank, are
+ * not added up: only those in which the last rank of the longest path takes part are used.
  */
 static enum status paths_choose(struct frontier_path *w, struct error *err)
 {
@@ -198,7 +199,8 @@ static enum status paths_choose(struct frontier_path *w, struct error *err)
 	return ST_OK;
 }
 
-/* Steps that the path has whole: nothing is recorded before a window's first sync point. */
+/* Marks the steps that are completely on the path: a window's time before its first sync point is
+ * unknown. */
 static void counted_mark(struct frontier_path *w)
 {
 	bool some = false;

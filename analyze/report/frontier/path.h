@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * path.h - what frontier_finish() works on: sync points, the path through them, and the
- * time of one rank at a time.  Borrows from the tables; one thread.
+ * path.h - data of frontier_finish(): sync points, the path through them, and the times of one rank
+ * at a time. Borrows from the tables; one thread.
  */
 #pragma once
 
 #include "analyze/report/frontier/frontier.h"
 
 struct sync_point {
-	uint64_t step, ns, total_ns; /* ns: from the one before; total: of the whole path to it */
-	uint32_t member, interval, place, culprit; /* of the rank that came last; its interval */
-	uint32_t nth; /* of the steps of its number, where all inputs have that as often; else 0 */
-	uint32_t before;      /* NO_ID: its path begins here */
-	uint32_t root, group; /* group: of those that ranks went through one after the other */
-	uint32_t same;        /* ranks for which `before` was the one before */
+	/* ns: since the previous sync point; total_ns: of the whole path to it */
+	uint64_t step, ns, total_ns;
+	uint32_t member, interval, place, culprit; /* member, interval and place of the last rank */
+	/* number of earlier steps with its number, if all inputs have equally many; otherwise 0 */
+	uint32_t nth;
+	uint32_t before;      /* previous sync point on the path; NO_ID: none */
+	uint32_t root, group; /* group: of sync points that are connected by ranks */
+	uint32_t same;        /* number of ranks for which `before` was the previous one */
 	bool is_seen, is_open, is_done, is_on_path, is_counted;
 };
-struct arrival { /* of an interval, at its place */
+struct arrival { /* place of a rank's interval at a sync point */
 	uint32_t interval, place, sync_point;
 };
 struct kind_of {
-	const char *phase, *kind; /* texts of the tables: equal ones are one */
+	const char *phase, *kind; /* owned by the tables, so equal texts have equal addresses */
 };
-struct share { /* of a culprit and kind */
+struct share { /* time of a culprit and kind */
 	uint64_t ns;
 	double mean_ns;
 };
-struct spans { /* rows of an interval */
+struct spans { /* range of rows of an interval */
 	size_t first, end;
 };
 struct frontier_path {
@@ -37,14 +39,14 @@ struct frontier_path {
 	struct arrival *arrivals;
 	size_t arrival_count, arrival_cap;
 	struct spans *spans; /* by interval */
-	uint32_t *columns;   /* by member, and of nobody: place in shares + 1 */
+	uint32_t *columns;   /* by member, and for no member: index in `shares`, + 1 */
 	size_t column_count;
 	struct kind_of *kinds;
 	size_t kind_count;
 	struct share *shares;               /* [column][kind] */
-	uint64_t sums[FRONTIER_PLACES + 1]; /* of the places before */
+	uint64_t sums[FRONTIER_PLACES + 1]; /* sums over the places before */
 	uint64_t windows[FRONTIER_PLACES];
-	size_t places; /* of the interval looked at */
+	size_t places; /* number of places in the current interval */
 	uint64_t left_out, steps;
 };
 
@@ -54,17 +56,18 @@ static inline bool same_step(const struct sync_point *a, const struct sync_point
 }
 
 /*
- * The arrivals [*first, *end) of the next interval, *end 0 before the first: loads the windows of
- * that interval and how many places it has, which all below need.  False: there are no more.
+ * Advances to the arrivals [*first, *end) of the next interval; *end is 0 before the first. Loads
+ * the windows of that interval and its number of places, which the functions below need. False:
+ * there are no more.
  */
 bool path_next_interval(struct frontier_path *w, size_t *first, size_t *end);
-/* The sums of one row of time, or added to those before. */
+/* Computes the sums of one row of time, or adds them to the previous ones. */
 void path_sums(struct frontier_path *w, size_t row, bool add);
-/* By the sums: from the end of the sync point before to the end of this one. */
+/* Returns by the sums the time from the end of the sync point before to the end of this one. */
 uint64_t path_between(const struct frontier_path *w, const struct arrival *before,
 		      const struct arrival *v);
-/* Whether `before` is in the same window and the time of both is there. */
+/* Returns whether `before` is in the same window and the times of both were kept. */
 bool path_follows(const struct frontier_path *w, const struct arrival *before,
 		  const struct arrival *v);
-/* Fills the tables from the sync points that are counted. */
+/* Fills the tables from the counted sync points. */
 enum status path_put(struct frontier_path *w, struct error *err);

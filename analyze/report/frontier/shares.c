@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose time the job's time was, and what it was: the tables of the frontier. */
+/* Attributes the job's time to ranks and kinds: the tables of the frontier. */
 #include "analyze/report/frontier/path.h"
 
 #include "schemas/base/vec.h"
 
 #include <math.h>
 
-enum { PART_STEPS = 1 << 10 /* more steps are not itemised */, KINDS_MOST = 1 << 10 };
+enum { PART_STEPS = 1 << 10 /* limit of steps with details */, KINDS_MOST = 1 << 10 };
 
 static bool is_counted(const struct frontier_path *w, const struct arrival *v, size_t first)
 {
@@ -16,7 +16,7 @@ static bool is_counted(const struct frontier_path *w, const struct arrival *v, s
 	       path_follows(w, v - 1, v);
 }
 
-/* Past the ceiling all are the last. */
+/* Returns the index of a kind; beyond the limit that of the last one. */
 static size_t kind_find(struct frontier_path *w, const char *phase, const char *kind)
 {
 	size_t i;
@@ -148,7 +148,7 @@ enum status path_put(struct frontier_path *w, struct error *err)
 		row[FRONTIER_STEP_NS].u64 += m->ns;
 		row[FRONTIER_STEP_SYNC_POINTS].u64++;
 	}
-	w->steps = w->steps ? w->steps : 1; /* a part of one */
+	w->steps = w->steps ? w->steps : 1; /* a part of one step */
 	TRY(vec_new(&w->shares, (w->column_count + 1) * KINDS_MOST, err));
 	if (!sync_points)
 		return ST_OK;
