@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rings of the program's threads to rows: what api.c put there. */
+/* Probe for tacho.h: turns records of api.c in the rings of the program's threads into rows. */
 #include "collector/arena/texts.h"
 #include "collector/probe/rows.h"
 #include "collector/probe/nvtx/rows.h"
@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-/* Of what a row costs on the program's thread besides reading the clock. */
+/* Estimated cost of a record on the program's thread, besides reading the clock. */
 #define RECORD_COST_NS 5.0
-#define NVTX_COST_NS   20.0 /* more, for its text and its table */
+#define NVTX_COST_NS   20.0 /* further cost for text and table */
 
 enum { LATE_MAX = 16 << 20 };
 
@@ -81,7 +81,7 @@ static unsigned drain_thread(struct writer *w, struct thread_state *thread)
 			thread->ring.at = at;
 			break;
 		}
-		if (!writer_ready(w)) /* there is no log that they could go to */
+		if (!writer_ready(w)) /* no log is open, so drop the record */
 			continue;
 		clocks += r.kind == KIND_RANGE ? 2 : 1;
 		texts += (r.flags & RING_NVTX) != 0;
@@ -99,7 +99,8 @@ static void api_note_stored(unsigned parity)
 		ring_note_stored(&thread->ring, parity);
 }
 
-/* Until then a record stays in its ring, where a reader outside finds it if the process dies. */
+/* Only now frees the records in the rings, because another process reads them there if this one
+ * dies. */
 static void api_stored(void)
 {
 	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
@@ -124,10 +125,10 @@ static unsigned api_drain(struct writer *w, uint64_t now_ns)
 	return fullest;
 }
 
-/* Under the session's lock: only noted. */
+/* A record that was taken under the session's lock and is put later. */
 struct late {
 	struct thread_state *thread_state;
-	struct ring_record record; /* its tail follows */
+	struct ring_record record; /* followed by its tail */
 };
 struct late_rows {
 	struct writer *writer;

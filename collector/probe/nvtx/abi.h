@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * abi.h - NVTX 3 as a handler sees it: what the program's copies of NVTX hand over.
+ * abi.h - the interface between NVTX 3 and its handler.
  *
- * NVTX is headers only: each shared object that uses it has its own table of functions, and offers
- * it once, by calling the entry points of the library that NVTX_INJECTION64_PATH names.  These are
- * our own words for that; a test holds them against NVTX's headers where they are installed.
- * Everything here belongs to the program: it is borrowed for the call, functions stay for good.
+ * NVTX consists of headers only: each shared object that uses it has its own table of functions,
+ * and passes it once to the entry points of the library that NVTX_INJECTION64_PATH names.  These
+ * are our own declarations; a test compares them with NVTX's headers if they are installed.  All
+ * data here belongs to the program and is borrowed for the call; functions stay valid.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ enum nvtx_module {
 	NVTX_CUDA = 2,
 	NVTX_CUDART = 4,
 	NVTX_CORE2 = 5,
-	NVTX_PAYLOAD = 2, /* of extensions, which count for themselves */
+	NVTX_PAYLOAD = 2, /* of extensions, which have their own numbers */
 };
 enum { NVTX_TABLE_CALLBACKS = 1 };
 
@@ -29,8 +29,9 @@ typedef void (*nvtx_function)(void);
 typedef const void *(*nvtx_get_table)(uint32_t table);
 
 struct nvtx_callbacks {
-	size_t size; /* of this struct, in bytes */
-	/* `count` places, the first of them unused; each points at where a function goes. */
+	size_t size; /* bytes of this struct */
+	/* Sets *places to `count` places, the first of them unused.  Each points to the place for a
+	 * function. */
 	int (*module)(uint32_t module, nvtx_function ***places, unsigned *count);
 };
 
@@ -64,14 +65,14 @@ enum nvtx_value {
 };
 #define NVTX_VALUE_EXTENDED INT32_C(-541261815) /* 0xDFBD0009: payloads with schemas */
 
-/* Only the first `size` bytes are there. */
+/* Only the first `size` bytes are valid. */
 struct nvtx_attributes {
 	uint16_t version, size;
 	uint32_t category;
 	int32_t color_type; /* 1: color is ARGB */
 	uint32_t color;
 	int32_t value_type;
-	int32_t payload_count; /* when NVTX_VALUE_EXTENDED */
+	int32_t payload_count; /* used with NVTX_VALUE_EXTENDED */
 	union {
 		uint64_t u64;
 		int64_t i64;
@@ -81,11 +82,11 @@ struct nvtx_attributes {
 		float f32;
 	} value; /* or the address of an array of struct nvtx_data */
 	int32_t message_type;
-	const void *message; /* char *, wchar_t *, or what a registration returned */
+	const void *message; /* char *, wchar_t *, or the handle of a registered text */
 };
 struct nvtx_data {
 	uint64_t schema;
-	size_t size; /* SIZE_MAX: find out */
+	size_t size; /* SIZE_MAX: as the schema defines */
 	const void *bytes;
 };
 
@@ -109,14 +110,14 @@ struct nvtx_resource {
 
 #define NVTX_SCHEMA_REFERENCED UINT64_C(1022) /* bytes that other payloads point into */
 #define NVTX_SCHEMA_RAW        UINT64_C(1023)
-#define NVTX_SCHEMA_STATIC     (UINT64_C(1) << 24) /* the program's own, by domain, from here */
-#define NVTX_SCHEMA_DYNAMIC    (UINT64_C(1) << 32) /* those that we gave out */
+#define NVTX_SCHEMA_STATIC     (UINT64_C(1) << 24) /* first id of the program's schemas */
+#define NVTX_SCHEMA_DYNAMIC    (UINT64_C(1) << 32) /* first id of schemas that we number */
 
 struct nvtx_entry {
 	uint64_t flags, type;
 	const char *name, *description;
 	uint64_t detail; /* length of a text or an array */
-	uint64_t offset; /* 0: behind the one before */
+	uint64_t offset; /* 0: after the previous entry */
 	const void *semantics, *reserved;
 };
 

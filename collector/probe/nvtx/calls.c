@@ -14,7 +14,7 @@ enum { WINDOWS_KEPT = 32, THREADS_MAX = 1 << 18 };
 
 static _Atomic uint32_t thread_count;
 
-/* ---- what a thread has ---- */
+/* ---- nesting of a thread ---- */
 
 _Thread_local struct nvtx_thread nvtx_mine;
 
@@ -32,7 +32,7 @@ static void make_depths_key(void)
 	pthread_key_create(&depths_key, unmap_depths);
 }
 
-/* One page for the life of the thread. */
+/* Maps one page for the life of the thread. */
 uint32_t *nvtx_more_depths(void)
 {
 	void *p = mmap(NULL, NVTX_DOMAINS * sizeof(uint32_t), PROT_READ | PROT_WRITE,
@@ -48,13 +48,13 @@ uint32_t *nvtx_more_depths(void)
 
 void nvtx_calls_forked(void)
 {
-	nvtx_mine.number = 0; /* its tid is another one */
+	nvtx_mine.number = 0; /* the child's thread has another tid */
 	nvtx_started_clear();
 }
 
 /* ---- the state of the thread ---- */
 
-/* Gives the thread a stack for NVTX; NULL: no memory. */
+/* Gives the thread a stack for NVTX; returns NULL without memory. */
 static struct thread_state *make_stack(struct thread_state *thread)
 {
 	struct nvtx_stack *s = nvtx_stack_new();
@@ -90,7 +90,7 @@ static inline struct thread_state *thread_for_event(uint32_t word)
 	return thread ? make_stack(thread) : NULL;
 }
 
-/* ---- arguments of a call into the draft ---- */
+/* ---- arguments of a call, copied to the draft ---- */
 
 static void put_text(struct nvtx_draft *d, const char *text, size_t len)
 {
@@ -177,7 +177,8 @@ static bool is_awaited(const struct nvtx_draft *d, uint32_t awaited)
 	return len == wanted_len && !memcmp(text, wanted, len);
 }
 
-/* The draft's range begins: true when that has changed what is recorded. */
+/* Checks whether a window waits for the draft's range, which begins.  Returns true if that may have
+ * changed what is recorded. */
 static bool begins(struct nvtx_draft *d)
 {
 	uint32_t awaited = atomic_load_explicit(&session_words_now()->range, memory_order_relaxed);
@@ -207,7 +208,7 @@ void nvtx_push_open(uint32_t word, uint32_t level, const struct nvtx_event *what
 		return;
 	put_event(&stack_of(thread)->draft, what);
 	if (UNLIKELY(begins(&stack_of(thread)->draft)))
-		session_thread(true); /* catches up; the draft is still there */
+		session_thread(true); /* updates the thread's state and keeps the draft */
 	nvtx_stack_push(stack_of(thread), level, tick_now());
 }
 
@@ -235,7 +236,7 @@ void nvtx_pop_open(uint32_t word, uint32_t domain, uint32_t level, const struct 
 	struct thread_state *thread = session_thread_at(word, false);
 	uint64_t begin, end = tick_now();
 
-	/* a thread without a state has nothing to end */
+	/* A thread without a state has no range to end. */
 	if (UNLIKELY(!thread || !stack_of(thread) ||
 		     !nvtx_stack_pop(stack_of(thread), domain, level, &begin)))
 		return;
@@ -306,7 +307,8 @@ uint64_t nvtx_start(const struct nvtx_event *what)
 }
 
 /*
- * Puts records for the windows that ended while the range was open, as far as the writer has not.
+ * Puts records for the windows that ended while the range was open and for which the writer has put
+ * none.
  */
 static void put_started_windows(struct thread_state *thread, const struct nvtx_ended *e)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls.h - what a call of NVTX does, on the thread that makes it.
+ * calls.h - the work of a call of NVTX, on the calling thread.
  *
- * While recording is off, only the nesting is kept, because push and pop must return it.  Otherwise
- * a range is kept in the thread's state and put into the ring when it ends, like those of tacho.h.
- * Arguments are valid during the call only: a text that has an id (arena/texts.h) is stored as
- * the id, any other text is copied.  Nothing is parsed here.  Memory is allocated at a thread's
- * first call only, and no lock is taken.
+ * While recording is off, only the nesting is tracked, because push and pop must return it.
+ * Otherwise a range is stored in the thread's state and put into the ring when it ends, like those
+ * of tacho.h.  Arguments are valid only during the call: a text that has an id (arena/texts.h) is
+ * stored as the id, and any other text is copied.  Nothing is parsed here.  Memory is allocated
+ * only at a thread's first call, and no lock is taken.
  */
 #pragma once
 
@@ -15,17 +15,17 @@
 #include "collector/session/session.h"
 
 enum {
-	NVTX_NOTHING_OPEN = -1, /* what push and pop return then */
+	NVTX_NOTHING_OPEN = -1, /* result of push and pop without an open range */
 	NVTX_INLINE_DOMAINS = 12,
 };
 
-/* What all forms of a call come down to; borrowed for the call. */
+/* An event in the form that all kinds of calls are converted to; borrowed for the call. */
 struct nvtx_event {
 	uint32_t domain;
 	int32_t message_type; /* enum nvtx_message */
 	const void *message;
-	const struct nvtx_attributes *more; /* NULL: the text alone */
-	const struct nvtx_data *payloads;   /* of the calls that take them as they are */
+	const struct nvtx_attributes *more; /* NULL: there is only a text */
+	const struct nvtx_data *payloads;   /* payloads of calls that have them as arguments */
 	size_t payload_count;
 };
 
@@ -34,31 +34,33 @@ struct nvtx_thread {
 	uint32_t number, started; /* number: 0 until the first range with an id */
 	uint32_t tid;
 	uint32_t depths[NVTX_INLINE_DOMAINS]; /* depth, by domain */
-	uint32_t *more_depths;                /* of the others; mapped when one comes */
+	uint32_t *more_depths; /* depths of other domains; mapped at their first use */
 };
 extern _Thread_local struct nvtx_thread nvtx_mine HIDDEN;
 
-/* By nvtx_push() and its like, when the session is not off. */
+/* nvtx_push(), nvtx_pop() and nvtx_mark() call these if the session is not off. */
 void nvtx_push_open(uint32_t word, uint32_t level, const struct nvtx_event *what);
 void nvtx_pop_open(uint32_t word, uint32_t domain, uint32_t level, const struct nvtx_data *data,
 		   size_t count);
 void nvtx_mark_now(uint32_t word, const struct nvtx_event *what);
 /*
- * Puts a record of ours, as of a call of NVTX that is over.  Nothing where no window is open.
+ * Puts a record of our own like that of a completed call of NVTX.  Does nothing if no window is
+ * open.
  */
 void nvtx_put_whole(const struct nvtx_event *what, unsigned kind, uint64_t begin, uint64_t end);
-/* When the innermost range of the domain that this thread has open began; 0: none is kept. */
+/* Returns the begin of this thread's innermost open range of the domain, or 0. */
 uint64_t nvtx_open_begin(uint32_t domain);
-/* NULL: no memory, and the nesting is unknown. */
+/* Returns the depths of all domains, or NULL without memory; the nesting is then unknown. */
 uint32_t *nvtx_more_depths(void);
 
-/* An id, never 0. */
+/* Begins a range that any thread may end; returns its id, which is never 0. */
 uint64_t nvtx_start(const struct nvtx_event *what);
 void nvtx_end(uint64_t id, const struct nvtx_data *data, size_t count);
 
-/* As NVTX is loaded, so that the first ranges of this thread make no system call. */
+/* Allocates memory when NVTX is loaded, so that the first ranges of this thread make no system
+ * call. */
 void nvtx_prepare(void);
-/* In the child of a fork, on the one thread that there is. */
+/* Resets the state in the child of a fork, on its only thread. */
 void nvtx_calls_forked(void);
 
 static inline uint32_t *nvtx_depth(uint32_t domain)
@@ -69,7 +71,7 @@ static inline uint32_t *nvtx_depth(uint32_t domain)
 	return more_depths ? &more_depths[domain] : NULL;
 }
 
-/* The level of the range that begins, from 0. */
+/* Begins a range and returns its level, from 0 on. */
 static inline int nvtx_push(const struct nvtx_event *what)
 {
 	uint32_t *depth = nvtx_depth(what->domain), word = session_word_now(), level;
@@ -82,7 +84,7 @@ static inline int nvtx_push(const struct nvtx_event *what)
 	return (int)level;
 }
 
-/* The level of the range that ends. */
+/* Ends the innermost range and returns its level. */
 static inline int nvtx_pop(uint32_t domain, const struct nvtx_data *data, size_t count)
 {
 	uint32_t *depth = nvtx_depth(domain), word = session_word_now();
@@ -103,7 +105,7 @@ static inline void nvtx_mark(const struct nvtx_event *what)
 		nvtx_mark_now(word, what);
 }
 
-/* A member is there when the struct is long enough: older and newer copies of NVTX differ. */
+/* Whether the struct is long enough to have the member; older and newer copies of NVTX differ. */
 #define NVTX_HAS(attributes, member)                                                               \
 	((attributes)->size >=                                                                     \
 	 offsetof(struct nvtx_attributes, member) + sizeof((attributes)->member))

@@ -10,22 +10,21 @@
 enum { COLORS = 255, OBJECTS = 6144 };
 
 /*
- * In the arena, or in our own memory before there is one and where it has no room.  Rows below a
- * count are complete and constant: the count is stored last.
+ * The tables are in the arena, or in our own memory if there is no arena or no space in it.  Rows
+ * below a count are complete and constant: the count is stored last.
  */
 struct tables {
-	uint32_t
-		domains[NVTX_DOMAINS]; /* from 1; the count of them is one less than what it says */
+	uint32_t domains[NVTX_DOMAINS]; /* used from 1 to `domain_count` */
 	struct nvtx_named objects[OBJECTS];
 	_Atomic uint64_t colors[COLORS]; /* ARGB + 1; 0: free */
 	_Atomic uint32_t domain_count, object_count;
 	_Atomic uint64_t lost;
-	uint64_t told, stored[2]; /* of lost: in a log's rows; in what is stored, by its parity */
+	uint64_t told, stored[2]; /* of `lost`: in a log, stored (by parity) */
 	struct nvtx_schemas schemas;
 };
 static void *_Atomic own_memory;
-/* Those that are looked into; a child of fork() reads its parent's until it has its own. */
-static struct tables *_Atomic tables; /* NULL until one is needed */
+/* The tables for lookups.  A child of fork() uses its parent's until it has its own. */
+static struct tables *_Atomic tables; /* NULL until they are needed */
 static struct lock lock = LOCK_INITIALIZER;
 
 #define COUNT_OF(count)         atomic_load_explicit(&(count), memory_order_acquire)
@@ -46,7 +45,7 @@ bool nvtx_names_exist(void)
 	return tables_now();
 }
 
-/* The tables of this process, with all that the ones before have; under the lock. */
+/* Needs the lock.  Returns the tables of this process, with a copy of the previous ones. */
 static struct tables *own_tables(void)
 {
 	struct tables *before = tables_now(), *t = arena_table(ARENA_NVTX, sizeof(*t));
@@ -54,7 +53,7 @@ static struct tables *own_tables(void)
 	if (!t)
 		t = arena_once(&own_memory, sizeof(*t));
 	if (!t)
-		return before; /* a child keeps on with its copy of its parent's */
+		return before; /* a child continues with its copy of the parent's tables */
 	if (t == before)
 		return t;
 	uint32_t count = COUNT_OF(before->domain_count), named = COUNT_OF(before->object_count);
@@ -114,7 +113,7 @@ bool nvtx_names_lock(void)
 
 void nvtx_names_before_fork(void)
 {
-	lock_take_until(&lock, UINT64_MAX); /* its holders are masked, so none is interrupted */
+	lock_take_until(&lock, UINT64_MAX); /* holders block signals, so none is interrupted */
 }
 
 void nvtx_names_unlock(void)
@@ -194,7 +193,7 @@ uint32_t nvtx_domain_count(void)
 	return COUNT_OF(tables_now()->domain_count) + 1;
 }
 
-/* ---- colours: few, found without a lock ---- */
+/* ---- colours: few, without a lock ---- */
 
 unsigned nvtx_color_find(uint32_t argb)
 {

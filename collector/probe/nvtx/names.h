@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names.h - what a program named through NVTX: domains, categories, colours, threads, things.
+ * names.h - names that a program gave through NVTX: domains, categories, colours, threads, objects.
  *
- * Tables in the arena that only grow, to a ceiling; what is over it is counted.  Names are ids of
- * arena/texts.h.  Adding takes a short lock and is done when something is registered, never for an
- * event; looking up takes none, any thread.
+ * The tables are in the arena and only grow, up to a ceiling; what exceeds it is counted.  Names
+ * are ids of arena/texts.h.  Adding takes a short lock and happens at registrations, never for an
+ * event; looking up takes no lock and is allowed on any thread.
  */
 #pragma once
 
@@ -13,19 +13,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { NVTX_DOMAINS = 1024 }; /* the last one stands for all that are too many */
+enum { NVTX_DOMAINS = 1024 }; /* the last one stands for all beyond the ceiling */
 
-/* From 1: 0 is the default domain.  The same name gives the same domain, so none is ever freed. */
+/* Finds or adds a domain and returns its number, from 1 on; 0 is the default domain.  The same name
+ * gives the same domain, so domains are never freed. */
 uint32_t nvtx_domain_find(uint32_t name);
-/* 0 for the default domain and for numbers that are none. */
+/* Returns the name of a domain, or 0 for the default domain and unknown numbers. */
 uint32_t nvtx_domain_name(uint32_t domain);
 uint32_t nvtx_domain_count(void);
 
-/* From 1; 0: over the ceiling. */
+/* Finds or adds a colour and returns its number, from 1 on, or 0 over the ceiling. */
 unsigned nvtx_color_find(uint32_t argb);
 uint32_t nvtx_color(unsigned color);
 
-/* What has a name. */
+/* Kinds of named objects. */
 enum nvtx_object {
 	NVTX_THREAD,    /* id: gettid() */
 	NVTX_DEVICE,    /* CUDA's ordinal */
@@ -41,56 +42,57 @@ struct nvtx_named {
 	uint64_t id;
 	uint32_t name;
 };
-/* The last name counts. */
+/* Names an object.  The latest name is valid. */
 void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name);
-/* 0: it has no name. */
+/* Returns the name of an object, or 0. */
 uint32_t nvtx_object_name(enum nvtx_object object, uint64_t id);
-/* Namings so far, and one of them. */
+/* Return the number of nvtx_object_put() so far, and number `i` of them. */
 uint32_t nvtx_object_count(void);
 struct nvtx_named nvtx_object_at(uint32_t i);
 
-/* What of NVTX did not fit, or had no memory: names, ranges, payloads.  Only grows. */
+/* Counts names, ranges and payloads that did not fit or had no memory. */
 void nvtx_lose(uint64_t count);
-/* What no log has yet; the writer says what one has got, and what of that is stored. */
+/* nvtx_lost() returns the count that is in no log yet.  The writer reports with the other two how
+ * much it put into a log, and that this is stored. */
 uint64_t nvtx_lost(void);
 void nvtx_lost_is_told(uint64_t count);
 void nvtx_lost_is_stored(unsigned parity);
 
 /*
- * Schemas of payloads, in the same tables.  Rows below the count are complete and constant.  One
- * that is registered again gets a new row, and the newest row is valid.
+ * Schemas of payloads, in the same tables.  Rows below the count are complete and constant.  A
+ * schema that is registered again gets a new row, and the newest row is valid.
  */
 enum { NVTX_SCHEMAS = 1024, NVTX_ENTRIES = 16384 };
 struct nvtx_schemas {
 	_Atomic uint32_t count;
-	uint32_t entry_count; /* under the lock */
+	uint32_t entry_count; /* needs the lock */
 	struct nvtx_schema_row {
 		uint64_t id;
 		uint32_t domain;
-		uint32_t first, count; /* entries */
+		uint32_t first, count; /* entries of the schema */
 		struct nvtx_type type; /* size 0: unknown */
 	} rows[NVTX_SCHEMAS];
-	/* Of an enum: type is the value, flags whether it is a flag. */
+	/* In an enum, `type` is the value, and `flags` is 1 for a flag. */
 	struct nvtx_schema_entry {
 		uint64_t type, length;
 		uint32_t flags, name; /* name: id of texts.h */
-		uint32_t offset;      /* in a static schema */
+		uint32_t offset;      /* bytes, in a static schema */
 		uint32_t spare;
 	} entries[NVTX_ENTRIES];
 };
 const struct nvtx_schemas *nvtx_schemas(void);
-/* Under the lock: those of this process, to be added to. */
+/* Needs the lock.  Returns the tables of this process, to which rows can be added. */
 struct nvtx_schemas *nvtx_schemas_own(void);
 
-/* Whether there is memory for them: if not, nothing else here may be called. */
+/* Returns whether there is memory for the tables; if not, no other function here may be called. */
 bool nvtx_names_exist(void);
-/* Puts the tables into this process's arena, if they are not there yet. */
+/* Moves the tables to this process's arena if they are not there yet. */
 void nvtx_names_own(void);
-/* After arena_adopt(): takes the tables in it; false: they are damaged. */
+/* Uses the tables of an arena after arena_adopt(); returns false if they are damaged. */
 bool nvtx_names_adopt(void);
-/* For what else is registered.  False: a handler of the program asks, over a fork() of its thread.
- */
+/* Takes the lock for other registrations.  Returns false in a signal handler that interrupted a
+ * fork() of its own thread. */
 bool nvtx_names_lock(void);
-/* The same without a system call. */
+/* Takes the lock without a system call. */
 void nvtx_names_before_fork(void);
 void nvtx_names_unlock(void);

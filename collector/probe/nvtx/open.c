@@ -7,12 +7,13 @@
 #include <sys/mman.h>
 
 enum {
-	GONE = 1 << 30, /* in a level: popped, with others above it */
+	GONE = 1 << 30, /* mark in a level: the range was popped while others are above it */
 	PLACE = RING_PLACE,
 	TRIES = 100,
 };
 
-/* Release and acquire: the version before and after belongs to what is between (nvtx/open.h). */
+/* Release and acquire order the fields between the reads of the version before and after
+ * (open.h). */
 #define PUT(field, value) atomic_store_explicit(&(field), (value), memory_order_release)
 #define GET(field)        atomic_load_explicit(&(field), memory_order_acquire)
 #define OWN(field)        atomic_load_explicit(&(field), memory_order_relaxed)
@@ -96,7 +97,7 @@ static void get_words(uint8_t *to, _Atomic uint64_t *from, unsigned more)
 	}
 }
 
-/* The draft again, from what was kept of it. */
+/* Restores the draft from a stored range. */
 static void load_draft(struct nvtx_draft *d, uint64_t word, uint32_t name, _Atomic uint64_t *tail,
 		       unsigned more, unsigned bytes)
 {
@@ -175,7 +176,7 @@ bool nvtx_stack_push(struct nvtx_stack *s, uint32_t level, uint64_t begin)
 	return true;
 }
 
-/* Takes away entry `i`, and those on top that are gone already. */
+/* Removes entry `i`, and the entries on top that were popped before. */
 static void drop(struct nvtx_stack *s, uint32_t i)
 {
 	uint32_t depth = OWN(s->depth);
@@ -188,7 +189,7 @@ static void drop(struct nvtx_stack *s, uint32_t i)
 	PUT(s->depth, depth);
 }
 
-/* The entry of this range, or -1; those of its domain that were above it go. */
+/* Returns the entry of this range, or -1.  Entries of its domain above it are marked as popped. */
 static int find(struct nvtx_stack *s, uint32_t domain, uint32_t level)
 {
 	for (uint32_t i = OWN(s->depth); i > 0; i--) {
@@ -222,7 +223,8 @@ bool nvtx_stack_pop(struct nvtx_stack *s, uint32_t domain, uint32_t level, uint6
 	return i >= 0;
 }
 
-/* Entry `i` as a record; false: there is none, or its owner is at it all the time. */
+/* Reads entry `i` as a record; returns false if it is not open, or if its owner keeps changing the
+ * stack. */
 static bool read_open(struct nvtx_stack *s, uint32_t i, const struct tick_span *window,
 		      struct ring_record *r, uint8_t *tail)
 {
@@ -277,19 +279,19 @@ const struct probe_ranges nvtx_ranges = { put_open_ranges, clear_ranges,
 
 #define BUSY UINT64_MAX
 struct started {
-	_Atomic uint64_t id; /* 0: free */
+	_Atomic uint64_t id; /* 0: the entry is free */
 	_Atomic uint64_t begin, last_window, word;
 	_Atomic uint32_t name, size;
 	_Atomic uint64_t tail[NVTX_STARTED_BYTES / 8];
 };
-/* In the arena. */
+/* The table, which is in the arena. */
 struct table {
-	_Atomic uint32_t high; /* no range is at or above */
+	_Atomic uint32_t high; /* entries from here on are free */
 	struct started rows[NVTX_STARTED];
 };
-static struct table *_Atomic started; /* NULL until there is a range, and where it has no room */
+static struct table *_Atomic started; /* NULL until there is a range, or without space for it */
 
-/* The table, if it is this process's. */
+/* Returns the table if it belongs to this process, otherwise NULL. */
 static struct table *table_now(void)
 {
 	return arena_is_mine() ? GET(started) : NULL;
@@ -319,10 +321,7 @@ void nvtx_started_adopt(void)
 	PUT(started, arena_table_there(ARENA_NVTX_STARTED, sizeof(struct table)));
 }
 
-/*
- * Shortens what is too long for a table entry: truncates the text at a character and drops
- * payloads.
- */
+/* Makes a draft fit in a table entry: truncates the text between characters and drops payloads. */
 static void shorten(struct nvtx_draft *d)
 {
 	struct nvtx_tail *tail = nvtx_draft_tail(d);
@@ -393,7 +392,7 @@ bool nvtx_started_take(uint64_t id, struct nvtx_draft *d, struct nvtx_ended *out
 	if (!s || !atomic_compare_exchange_strong(&s->id, &id, BUSY))
 		return false;
 	out->begin = OWN(s->begin);
-	/* the writer skips a range with this mark */
+	/* The writer skips a range with this mark. */
 	out->last_window = atomic_exchange(&s->last_window, UINT64_MAX);
 	uint32_t size = OWN(s->size);
 	if (d)
@@ -432,7 +431,7 @@ void nvtx_started_put_open(uint64_t window, const struct tick_span *span, thread
 
 void nvtx_started_clear(void)
 {
-	struct table *t = table_now(); /* that of the parent's arena is left alone */
+	struct table *t = table_now(); /* NULL for the table of a parent, which is not changed */
 
 	for (uint32_t i = 0; t && i < OWN(t->high); i++)
 		PUT(t->rows[i].id, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open.h - open NVTX ranges: those of a thread, and those that any thread may end.
+ * open.h - open NVTX ranges of a thread, and those that any thread may end.
  *
  *	draft    an event as a callback knows it, with its bytes copied.  In the ring it is a record
  *	         whose `word` is described below, with a tail: struct nvtx_tail, text, payloads
@@ -16,10 +16,10 @@
 #include "collector/session/thread_state.h"
 #include "schemas/model/nvtx.h"
 
-/* ring_record.word of what is RING_NVTX */
+/* The bits of ring_record.word in records with RING_NVTX. */
 enum {
 	NVTX_WORD_DOMAIN = 0,    /* 10 bits */
-	NVTX_WORD_STARTED = 10,  /* 1 bit: a range of start and end */
+	NVTX_WORD_STARTED = 10,  /* 1 bit: a range of start() and end() */
 	NVTX_WORD_AWAITED = 11,  /* 1 bit: a window waits for this name */
 	NVTX_WORD_COLOR = 12,    /* 8 bits, nvtx_color() */
 	NVTX_WORD_CATEGORY = 20, /* 32 bits */
@@ -30,11 +30,11 @@ static inline uint32_t nvtx_word_domain(uint64_t word)
 }
 
 struct nvtx_tail {
-	uint16_t text_len;  /* follows this struct when the record has no name; not terminated */
-	uint8_t payloads;   /* follow the text, see schemas/model/nvtx.h */
+	uint16_t text_len;  /* text after this struct, without a NUL, if the record has no name */
+	uint8_t payloads;   /* number of payloads after the text, see schemas/model/nvtx.h */
 	uint8_t value_type; /* enum nvtx_value */
-	uint32_t tid;       /* of the thread that started it; 0: the thread of the ring */
-	uint64_t value;     /* its bits */
+	uint32_t tid;       /* the thread that started the range; 0: the thread of the ring */
+	uint64_t value;     /* bits of the value */
 };
 
 enum { NVTX_TEXT_MAX = 4095 };
@@ -42,7 +42,7 @@ struct nvtx_draft {
 	uint64_t word;
 	uint32_t name;
 	uint32_t size;    /* bytes in use, sizeof(struct nvtx_tail) at least */
-	uint32_t payload; /* where the last one is */
+	uint32_t payload; /* offset of the last payload */
 	_Alignas(8) uint8_t bytes[RING_TAIL_MAX];
 };
 void nvtx_draft_init(struct nvtx_draft *d, uint64_t word);
@@ -50,20 +50,22 @@ static inline struct nvtx_tail *nvtx_draft_tail(struct nvtx_draft *d)
 {
 	return (struct nvtx_tail *)(void *)d->bytes;
 }
-/* Where the text goes, NVTX_TEXT_MAX bytes; then nvtx_draft_text() with how many were put. */
+/* Returns the place for a text of up to NVTX_TEXT_MAX bytes; call nvtx_draft_text() with its length
+ * after writing it. */
 static inline char *nvtx_draft_text_space(struct nvtx_draft *d)
 {
 	return (char *)d->bytes + sizeof(struct nvtx_tail);
 }
 void nvtx_draft_text(struct nvtx_draft *d, size_t len);
 /*
- * Space for one more payload of `size` bytes, which the caller fills; NULL: none, and it is
- * counted.
+ * Returns space for another payload of `size` bytes, which the caller fills, or NULL if there is
+ * none, which is counted.
  */
 uint8_t *nvtx_draft_add_payload(struct nvtx_draft *d, uint64_t schema, size_t size);
-/* `len` more bytes for the latest payload; NULL: they do not fit. */
+/* Returns space for `len` more bytes of the latest payload, or NULL if they do not fit. */
 uint8_t *nvtx_draft_extra(struct nvtx_draft *d, size_t len);
-/* Places of the ring that its tail takes, the last one filled up with zeros; 0: it needs none. */
+/* Returns the number of ring places for the draft's tail and fills up the last one with zeros; 0:
+ * it needs no tail. */
 unsigned nvtx_draft_more(struct nvtx_draft *d);
 
 /* ---- ranges of a thread ---- */
@@ -71,29 +73,30 @@ unsigned nvtx_draft_more(struct nvtx_draft *d);
 enum { NVTX_DEPTH = 1024, NVTX_TAILS = 64 * 1024 };
 struct nvtx_open {
 	_Atomic uint64_t begin, word;
-	_Atomic uint32_t name, level; /* level: in its domain, or that it is gone */
-	_Atomic uint32_t tail, size;  /* where in `tails`, in words of 8; bytes, 0: none */
+	_Atomic uint32_t name, level; /* level: in its domain, or marked as popped */
+	_Atomic uint32_t tail, size;  /* index into `tails`; bytes, 0: none */
 };
 struct nvtx_stack {
 	_Atomic uint32_t version, depth;
-	uint32_t used;           /* of `tails` */
-	struct nvtx_draft draft; /* the owner's, for one call */
+	uint32_t used;           /* words in use of `tails` */
+	struct nvtx_draft draft; /* used by the owner, for one call */
 	struct nvtx_open open[NVTX_DEPTH];
 	_Atomic uint64_t tails[NVTX_TAILS / 8];
 };
-/* In the arena, where it has room; NULL: no memory.  Never freed: it stays with its thread state.
- */
+/* Allocates a stack, in the arena if it has space; returns NULL without memory.  It is never freed,
+ * because it stays with its thread state. */
 struct nvtx_stack *nvtx_stack_new(void);
 extern const struct probe_ranges nvtx_ranges __attribute__((visibility("hidden")));
 void nvtx_stack_clear(struct nvtx_stack *s);
-/* s->draft is pushed as range `level` (from 0) of its domain.  False: too deep; it is counted. */
+/* Pushes s->draft as range `level` (from 0) of its domain.  Returns false if it is too deep, which
+ * is counted. */
 bool nvtx_stack_push(struct nvtx_stack *s, uint32_t level, uint64_t begin);
 /*
- * That range again, if it was kept: its begin, and the rest in s->draft.  What is above it in its
- * domain is forgotten.
+ * Pops that range, if it is there: sets *begin and s->draft.  Discards the ranges above it in its
+ * domain.
  */
 bool nvtx_stack_pop(struct nvtx_stack *s, uint32_t domain, uint32_t level, uint64_t *begin);
-/* All that began before the window's end, as records of that window that never ended. */
+/* Puts all ranges that began before the window's end as records of that window that never ended. */
 void nvtx_stack_put_open(struct nvtx_stack *s, struct thread_state *thread,
 			 const struct tick_span *window, thread_put_fn put, void *arg);
 
@@ -109,23 +112,25 @@ uint64_t nvtx_started_put(struct nvtx_draft *d, uint64_t serial, uint32_t tid, u
 			  uint64_t last_window);
 struct nvtx_ended {
 	uint64_t begin;
-	uint64_t last_window; /* the latest window for which the open range was put */
+	uint64_t last_window; /* latest window for which the open range was put */
 };
-/* Takes it out again, the rest into `d`; false: it was not kept, or was ended before. */
+/* Removes a range and copies the rest of it to `d` (may be NULL); returns false if it is not there,
+ * or was ended before. */
 bool nvtx_started_take(uint64_t id, struct nvtx_draft *d, struct nvtx_ended *out);
 /*
- * By the writer: puts what is open at the end of window number `window` and was not put before; the
- * thread is NULL.
+ * Writer only.  Puts the ranges that are open at the end of window number `window` and were not put
+ * before; the thread is NULL.
  */
 void nvtx_started_put_open(uint64_t window, const struct tick_span *span, thread_put_fn put,
 			   void *arg);
-/* In the child of a fork: nothing is open. */
+/* Discards all ranges in the child of a fork. */
 void nvtx_started_clear(void);
-/* Before the first range, so that it makes no system call. */
+/* Allocates the table before the first range, so that ranges make no system call. */
 void nvtx_started_prepare(void);
-/* After arena_adopt(): takes the table in it. */
+/* Uses the table of an arena after arena_adopt(). */
 void nvtx_started_adopt(void);
 
-/* The record of a range that was open when the window ended; false: it began later. */
+/* Makes the record of a range that was open when the window ended; returns false if it began
+ * later. */
 bool nvtx_open_record(struct ring_record *out, const struct tick_span *window, uint64_t begin,
 		      uint64_t word, uint32_t name, uint32_t more);

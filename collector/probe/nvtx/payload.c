@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 enum {
-	ENTRIES_OF_ONE = 128, /* further entries are ignored */
-	LENGTH_MAX = 1 << 16, /* of an array or a text */
+	ENTRIES_OF_ONE = 128, /* most entries of a schema; further ones are ignored */
+	LENGTH_MAX = 1 << 16, /* longest array or text */
 	ALIGN_MAX = 64,
-	TEXT_CAP = 4096,   /* bytes of a payload that is a text */
-	POINTED_MAX = 512, /* bytes of a text that a pointer leads to */
-	VISITS = 512, /* entries that are searched for texts; schemas can be nested in a ring */
-	SCHEMAS_OF_ONE = 64, /* schemas that a payload may be made of */
+	TEXT_CAP = 4096,     /* most bytes of a payload that is a text */
+	POINTED_MAX = 512,   /* most bytes of a text at a pointer */
+	VISITS = 512,        /* limits the search for texts, as schemas may contain themselves */
+	SCHEMAS_OF_ONE = 64, /* most schemas of one payload */
 	PAGE = 4096,
 };
 
@@ -40,7 +40,7 @@ static const struct nvtx_schema_row *find_schema(uint32_t domain, uint64_t id)
 	return NULL;
 }
 
-/* *schema is NULL for a type of NVTX's own and for one that is unknown. */
+/* Returns a type; *schema is NULL for types of NVTX and for unknown ones. */
 static struct nvtx_type find_type(uint32_t domain, uint64_t type,
 				  const struct nvtx_schema_row **schema)
 {
@@ -56,8 +56,8 @@ static uint32_t at_most(uint64_t value, uint32_t most)
 }
 
 /*
- * Makes of an entry that holds an address what a reader can decode: a text that is copied with the
- * payload, a number, or nothing where the bytes are elsewhere.
+ * Changes an entry that holds an address to a form that readers can decode: a text that is copied
+ * with the payload, a number, or nothing if the bytes are elsewhere.
  */
 static void resolve_address(uint32_t domain, struct nvtx_schema_entry *e)
 {
@@ -110,8 +110,8 @@ static void lay_out(struct nvtx_schema_row *s, struct nvtx_schema_entry *e, uint
 	s->type.size = s->type.form == NVTX_FORM_DYNAMIC ? 0 : (uint16_t)at_most(size, UINT16_MAX);
 }
 
-/* Under the lock: the id of an equal schema, which each copy of a library registers, or a new one.
- */
+/* Needs the lock.  Returns the id of an equal schema, because each copy of a library registers its
+ * schemas, or adds a row. */
 static uint64_t add_schema(struct nvtx_schema_row *s, const struct nvtx_schema_entry *e)
 {
 	struct nvtx_schemas *t = nvtx_schemas_own();
@@ -207,7 +207,8 @@ uint64_t nvtx_enum_put(uint32_t domain, const struct nvtx_enum *e)
 
 /* ---- payloads, on the program's thread ---- */
 
-/* The text at an address of this process, without its NUL; 0 bytes when nothing is there. */
+/* Copies the text at an address of this process and returns its length without the NUL, or 0 if the
+ * address is not mapped. */
 static size_t read_text(char *out, size_t cap, uint64_t address)
 {
 	size_t first = PAGE - address % PAGE;
@@ -217,7 +218,7 @@ static size_t read_text(char *out, size_t cap, uint64_t address)
 		return 0;
 	if (first > cap)
 		first = cap;
-	/* page by page: what comes before a missing one is read */
+	/* Two parts, so that the first one is read even if the next page is not mapped. */
 	from[0] = (struct iovec){ (void *)(uintptr_t)address, first };
 	from[1] = (struct iovec){ (void *)(uintptr_t)(address + first), cap - first };
 	ssize_t n = process_vm_readv(getpid(), &to, 1, from, 2, 0);
@@ -228,7 +229,7 @@ struct copying {
 	struct nvtx_draft *draft;
 	const uint8_t *bytes;
 	size_t size;
-	unsigned visits; /* entries that may still be looked at */
+	unsigned visits; /* number of entries that may still be visited */
 };
 
 /* Appends the text that the word at `offset` refers to. */

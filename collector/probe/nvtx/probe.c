@@ -2,8 +2,8 @@
 /*
  * Probe for NVTX: its injected handler, used instead of CUPTI's marker records.
  *
- * This file has the functions that go into NVTX's tables, and the probe.  calls.h says what a call
- * does, and rows.h what becomes of it in the log.
+ * This file has the functions for NVTX's tables, and the probe. calls.h has the work of each call,
+ * and rows.h turns records into rows of the log.
  */
 #include "collector/probe/cupti/lib.h"
 #include "collector/arena/texts.h"
@@ -27,7 +27,7 @@
 
 /* ---- events ---- */
 
-/* The five forms of a call, by what they are given; each hands on one struct nvtx_event. */
+/* The five forms of a call, by their arguments; each passes on a struct nvtx_event. */
 #define EVENT_CALL(name, result, parameters, event)                                                \
 	static result name parameters                                                              \
 	{                                                                                          \
@@ -89,7 +89,7 @@ static int payload_pop(const void *domain, const struct nvtx_data *data, size_t 
 
 /* ---- names: rare, with a short lock ---- */
 
-/* A name that is to stay, whatever it came as. */
+/* Returns the id of a name of any message type. */
 static uint32_t keep_name(int32_t type, const void *text)
 {
 	char narrow[NVTX_TEXT_MAX];
@@ -106,7 +106,8 @@ static const void *handle_of(uint32_t number)
 	return (const void *)(uintptr_t)number;
 }
 
-/* NULL is no text that was registered: what does not fit is the empty one. */
+/* Returns the handle of a text.  NULL is no valid handle, so texts that do not fit become the empty
+ * text. */
 static const void *string_handle(int32_t type, const void *text)
 {
 	uint32_t name = keep_name(type, text);
@@ -121,7 +122,7 @@ static const void *domain_handle(int32_t type, const void *name)
 	return handle_of(nvtx_domain_find(keep_name(type, name)));
 }
 
-/* The address of a stream means nothing to readers of the log: it is known by its id. */
+/* Names a stream by its id, because its address has no meaning for readers of the log. */
 static void name_stream(const void *stream, uint32_t name)
 {
 	struct cupti_stream_ids ids;
@@ -140,7 +141,8 @@ static void name_thread(uint32_t tid, uint32_t name)
 	nvtx_object_put(NVTX_THREAD, tid, name);
 }
 
-/* Names of contexts, of events and of the program's own things would stand nowhere. */
+/* Stores names of threads, devices and streams.  Names of contexts, events and the program's own
+ * objects are ignored, because no record would have them. */
 static const void *resource_create(const void *domain, const struct nvtx_resource *r)
 {
 	if (!r || r->size < sizeof(*r))
@@ -150,7 +152,7 @@ static const void *resource_create(const void *domain, const struct nvtx_resourc
 	case NVTX_RESOURCE_THREAD:
 		name_thread((uint32_t)r->id, name);
 		break;
-	case NVTX_RESOURCE_PTHREAD: /* the number of another pthread_t is unknown */
+	case NVTX_RESOURCE_PTHREAD: /* the tid of another pthread_t is unknown */
 		if (r->id == (uint64_t)pthread_self())
 			name_thread((uint32_t)syscall(SYS_gettid), name);
 		break;
@@ -166,7 +168,7 @@ static const void *resource_create(const void *domain, const struct nvtx_resourc
 	return handle_of(1);
 }
 
-/* What is given as ASCII or as wide text. */
+/* Functions that exist for ASCII and for wide text. */
 #define TEXT_CALLS(suffix, form, text_type)                                                        \
 	static const void *domain_create_##suffix(const text_type *name)                           \
 	{                                                                                          \
@@ -189,7 +191,7 @@ static const void *resource_create(const void *domain, const struct nvtx_resourc
 TEXT_CALLS(a, ASCII, char)
 TEXT_CALLS(w, WIDE, wchar_t)
 
-/* Names stay: others may still speak of them. */
+/* Does nothing, because other records may still refer to the name. */
 static void destroy(const void *handle)
 {
 }
@@ -224,7 +226,7 @@ static uint8_t domain_is_enabled(const void *domain)
 
 /* ---- the tables ---- */
 
-/* One function of ours and where it goes. */
+/* A function of ours and its place in a table. */
 struct nvtx_function_row {
 	uint8_t module, place;
 	nvtx_function function;
@@ -279,7 +281,7 @@ static const struct nvtx_function_row payload_function_rows[] = {
 	F(NVTX_PAYLOAD, 6, payload_end),     F(NVTX_PAYLOAD, 7, domain_is_enabled),
 };
 
-/* ---- what NVTX calls: by each shared object that has it, on any thread ---- */
+/* ---- entry points, which each shared object with NVTX calls on any thread ---- */
 
 static bool is_wanted(void)
 {
@@ -291,8 +293,8 @@ static bool is_wanted(void)
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
 /*
- * Puts our functions into the table of this copy of NVTX, but for those that it does not have.
- * Never returns 0, or NVTX unloads us; without functions it does nothing.
+ * Writes our functions to the table of this copy of NVTX, except for those that it does not have.
+ * Never returns 0, after which NVTX would unload this library.
  */
 EXPORT int InitializeInjectionNvtx2(nvtx_get_table get_table);
 int InitializeInjectionNvtx2(nvtx_get_table get_table)
@@ -327,14 +329,15 @@ int InitializeInjectionNvtxExtension(struct nvtx_extension *x)
 	return 1;
 }
 
-/* ---- the writer's side ---- */
+/* ---- writer thread ---- */
 
 static struct {
 	uint64_t log;
 	uint32_t objects, domains;
 } reported;
 
-/* XLA asks whether there is a handler, once, and then gives its annotations to that one alone. */
+/* XLA checks once whether there is a handler, and then passes its annotations only to the
+ * handler. */
 static void note_xla_domain(struct writer *w, uint32_t count)
 {
 	uint32_t xla = name_lookup("TSL", 3), i;

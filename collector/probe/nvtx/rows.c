@@ -19,30 +19,30 @@ enum {
 	TEXT_HASHES = 8192,
 	CONSTS_MAX = 32,
 	ARGS_MAX = 80,
-	INPUTS_MAX = 32,         /* numbers of input_op_ids */
-	SCHEMAS_BYTES = 1 << 18, /* of the schemas of one event */
+	INPUTS_MAX = 32,         /* most numbers of input_op_ids */
+	SCHEMAS_BYTES = 1 << 18, /* most bytes of the schemas of one event */
 };
 
 static struct desc_cache descs;
 
-/* Hashes of texts that came once: a text that comes again gets an id (arena/texts.h). */
+/* Hashes of texts that occurred once; a text that occurs again gets an id (arena/texts.h). */
 static uint64_t text_hashes[TEXT_HASHES];
 
-/* What a row is made of. */
+/* The parts of a row. */
 struct sketch {
 	struct writer *w;
 	uint32_t domain;
 	bool is_nccl, is_xla;
 	uint8_t kind, subkind;
-	const char *text; /* what is left of it is the name */
+	const char *text; /* the text, from which parts are removed until the name is left */
 	size_t len;
-	struct buf name; /* one that was put together */
+	struct buf name; /* buffer for a name that is composed */
 	struct attr consts[CONSTS_MAX], args[ARGS_MAX];
 	uint64_t values[ARGS_MAX];
 	unsigned const_count, arg_count;
 	uint64_t number;
-	bool once;   /* its descriptor depends on more than name and word */
-	bool is_new; /* its text is of this event alone */
+	bool once;   /* the descriptor depends on more than name and word */
+	bool is_new; /* the text occurs only in this event */
 };
 
 /* ---- attributes ---- */
@@ -79,7 +79,7 @@ static void put_name(struct sketch *s, const char *key, uint32_t name)
 
 /* ---- PyTorch ---- */
 
-/* Pairs (operator, output): numbers that differ each time. */
+/* Puts pairs (operator, output) as argument values, because they differ in each event. */
 static void put_inputs(struct sketch *s, const struct nvtx_torch *t)
 {
 	const char *p = t->inputs, *end = p + t->inputs_len;
@@ -146,7 +146,8 @@ static bool is_number(const struct nvtx_pair *p, uint64_t *v)
 	return i == p->value_len && i > 0 && i < 19;
 }
 
-/* The words of HLO where a key of the title would be mistaken for a member of the event. */
+/* Puts a pair of a title.  Keys that look like a member of the event are replaced by HLO's
+ * names. */
 static void put_pair(struct sketch *s, const struct nvtx_pair *p)
 {
 	static const struct {
@@ -189,8 +190,8 @@ static void take_xla(struct sketch *s)
 /* ---- payloads ---- */
 
 /*
- * The bytes of `count` payloads at `p` become argument values, and the schemas that they need a
- * const arg.  What is left of large payloads is a const arg too.
+ * Puts the bytes of `count` payloads at `p` as argument values, and the schemas that they need as a
+ * const arg.  The rest of large payloads is a const arg, too.
  */
 static void put_payloads(struct sketch *s, const uint8_t *p, size_t room, unsigned count)
 {
@@ -278,7 +279,8 @@ static void take_word(struct sketch *s, uint64_t word)
 		put_text(s, "style", ATTR_TEXT, "start_end", 9);
 }
 
-/* A text that comes twice will come more often: its callbacks shall find it. */
+/* Gives a text that occurs twice an id, because it will occur more often and callbacks then need
+ * not copy it. */
 static void remember(const char *text, size_t len)
 {
 	uint64_t hash = hash_text(text, len);
@@ -310,7 +312,7 @@ static uint32_t make_desc(struct sketch *s, uint32_t track)
 	return writer_desc(s->w, &desc);
 }
 
-/* Bytes of a record's tail behind its struct. */
+/* Returns the bytes of a record's tail after its struct. */
 static size_t room_for_text(const struct ring_record *r)
 {
 	return r->more ? r->more * RING_PLACE - sizeof(struct nvtx_tail) : 0;

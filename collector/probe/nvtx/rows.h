@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.h - records of NVTX to rows of the log: text and colours become attributes, payloads stay
- * bytes.
+ * rows.h - turns records of NVTX into rows of the log: texts and colours become attributes,
+ * payloads stay bytes.
  *
  * Texts that frameworks write are parsed here and not in a callback: PyTorch's operators
  * (emit_nvtx) become ranges of class OP with sequence number and input shapes, as in Kineto; XLA's
@@ -16,8 +16,8 @@
 struct writer;
 
 /*
- * A record with RING_NVTX and its tail, as a row on `track`; the log is open.  A range that another
- * thread started goes to the track of that one.
+ * Puts a record with RING_NVTX and its tail as a row on `track`; the log is open.  A range that
+ * another thread started goes to the track of that thread.
  */
 void nvtx_rows_put(struct writer *w, uint32_t track, uint32_t tid, const struct ring_record *r,
 		   const uint8_t *tail);

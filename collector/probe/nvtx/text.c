@@ -43,18 +43,18 @@ static bool take_signed(struct cursor *c)
 
 	take(c, "-");
 	if (c->at + 1 < c->end && c->at[0] == '0' && c->at[1] >= '0' && c->at[1] <= '9')
-		return false; /* not a number of JSON */
+		return false; /* JSON does not allow leading zeros */
 	return take_number(c, &v);
 }
 
 enum { LIST_DEPTH = 4 };
 
-/* One list of numbers and lists, "[1, [2, 3], (4,5)]". */
+/* Parses a list of numbers and lists, such as "[1, [2, 3], (4,5)]". */
 static bool take_list(struct cursor *c)
 {
 	char close[LIST_DEPTH];
 	int depth = 0;
-	bool value = true; /* a value must come next; after an opening bracket it may be missing */
+	bool value = true; /* a value must follow, unless the list is empty */
 
 	for (;;) {
 		if (value && (take(c, "[") || take(c, "("))) {
@@ -89,7 +89,7 @@ static bool take_text_list(struct cursor *c, const char **list, size_t *len)
 	return true;
 }
 
-/* The parts up to the end; false: something else stands there. */
+/* Parses the parts up to the end; returns false if there is anything else. */
 static bool take_parts(struct cursor *c, struct nvtx_torch *out)
 {
 	bool good = c->at < c->end;
@@ -136,7 +136,7 @@ void nvtx_text_json(struct buf *out, const char *list, size_t len)
 
 /* ---- XLA ---- */
 
-/* The length of "key" when text begins with "key=", else 0. */
+/* Returns the length of "key" if the text begins with "key=", otherwise 0. */
 static size_t key_at(const char *text, const char *end)
 {
 	const char *p = text;
@@ -164,7 +164,7 @@ bool nvtx_text_xla(const char *text, size_t len, struct nvtx_xla *out)
 		return false;
 	out->head_len = (size_t)(marks - text);
 	out->count = 0;
-	for (p = marks + 2; p < end; p++) { /* and over the comma */
+	for (p = marks + 2; p < end; p++) { /* skips the comma */
 		size_t key_len = key_at(p, end);
 		if (!key_len || out->count == NVTX_PAIRS)
 			return false;

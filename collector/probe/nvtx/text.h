@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.h - what frameworks write into the text of a range: read, not changed.
+ * text.h - parses texts of ranges that frameworks write.
  *
- * Pure functions over text[0..len), no NUL needed; results point into it.  False: not such a text,
- * and all of it is the name.
+ * The functions are pure and read text[0..len), which needs no NUL; results point into it.  They
+ * return false for any other text, all of which is then the name.
  */
 #pragma once
 
@@ -15,22 +15,22 @@ struct buf;
 
 /*
  * PyTorch's emit_nvtx: "aten::mm, seq = 12, op_id = 3, sizes = [[2, 3], []], input_op_ids =
- * [(1,0)]", each part or none of them.  The name is what comes before the first part.
+ * [(1,0)]", of which each part may be missing.  The name is the text before the first part.
  */
 struct nvtx_torch {
 	size_t name_len;
-	bool has_seq, has_op, is_operator; /* is_operator: of the framework, not the user's word */
+	bool has_seq, has_op, is_operator; /* is_operator: an operator of the framework */
 	uint64_t seq, op_id;
 	const char *sizes, *inputs; /* brackets included; NULL: none */
 	size_t sizes_len, inputs_len;
 };
 bool nvtx_text_torch(const char *text, size_t len, struct nvtx_torch *out);
-/* Lists of numbers as JSON, without blanks, "(" as "[". */
+/* Appends a list of numbers as JSON, without blanks, with "[" for "(". */
 void nvtx_text_json(struct buf *out, const char *list, size_t len);
 
 /*
- * XLA: "Thunk:#name=jit(f)/dot,hlo_op=fusion.3#": key=value between the marks.  A comma belongs
- * to the value unless a key follows it.
+ * XLA writes "Thunk:#name=jit(f)/dot,hlo_op=fusion.3#", with key=value between the marks.  A comma
+ * belongs to the value unless a key follows it.
  */
 struct nvtx_pair {
 	const char *key, *value;
@@ -38,13 +38,14 @@ struct nvtx_pair {
 };
 enum { NVTX_PAIRS = 16 };
 struct nvtx_xla {
-	size_t head_len; /* "Thunk" */
+	size_t head_len; /* length of "Thunk" */
 	struct nvtx_pair pairs[NVTX_PAIRS];
 	unsigned count;
 };
 bool nvtx_text_xla(const char *text, size_t len, struct nvtx_xla *out);
 
-/* NCCL: "ncclAllReduce" to "allreduce", as PyTorch calls it; NULL for what is no collective. */
+/* Converts NCCL's "ncclAllReduce" to PyTorch's name "allreduce"; returns NULL if it is no
+ * collective. */
 const char *nvtx_text_collective(const char *text, size_t len);
 
 /*
@@ -52,5 +53,5 @@ const char *nvtx_text_collective(const char *text, size_t len);
  * points become U+FFFD.  Returns the number of bytes.
  */
 size_t nvtx_text_narrow(char *out, size_t cap, const void *wide);
-/* The length of text[0..len) truncated to `cap` bytes without splitting a character. */
+/* Returns the length of text[0..len) truncated to `cap` bytes without splitting a character. */
 size_t nvtx_text_fit(const char *text, size_t len, size_t cap);
