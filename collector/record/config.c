@@ -27,12 +27,12 @@ struct file {
 	const struct option_set *sets;
 };
 
-/* Options borrow their texts, to the end. */
+/* Texts that options borrow until the process ends. */
 static struct arena texts;
 
-/* ---- the byte at which a key stands, which cJSON does not tell ---- */
+/* ---- offsets of keys, which cJSON does not report ---- */
 
-/* The end of the string that begins at `at`. */
+/* Returns the end of the string that begins at `at`. */
 static size_t skip_string(const struct file *f, size_t at)
 {
 	for (at++; at < f->len && f->text[at] != '"'; at++)
@@ -47,7 +47,8 @@ static bool is_key(const struct file *f, size_t end)
 	return end < f->len && f->text[end] == ':';
 }
 
-/* Byte of the key number `outer` of the object, or of number `inner` of what it holds (-1: not). */
+/* Returns the offset of key number `outer` of the object, or of key number `inner` in that key's
+ * object (-1: none). */
 static uint64_t find_byte(const struct file *f, int outer, int inner)
 {
 	int depth = 0, count[2] = { -1, -1 };
@@ -120,7 +121,7 @@ static enum status take_key(const struct file *f, const char *inside, const cJSO
 	if (cJSON_IsNull(item) || strncmp(item->string, "//", 2) == 0)
 		return ST_OK;
 	snprintf(name, sizeof(name), "%s%s", inside, item->string);
-	if (!option_find(f->sets, name, NULL)) /* an unknown key is reported by its own name */
+	if (!option_find(f->sets, name, NULL)) /* report it by this name */
 		snprintf(name, sizeof(name), "%s", item->string);
 	enum status status = set_key(f, name, item, &why);
 	if (status == ST_OK)
@@ -135,8 +136,8 @@ static bool is_section(const cJSON *item)
 }
 
 /*
- * A file may be a program's own, with a section for us: what else is in it is left alone, and so
- * are other sections in any file.
+ * Returns whether a member is ignored.  The file may belong to a program and have a section for us;
+ * the rest of such a file, and other sections of any file, are not for us.
  */
 static bool is_of_others(const struct file *f, const cJSON *item, bool has_section)
 {
@@ -190,9 +191,7 @@ static bool is_yaml(const char *path)
 	return dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
 }
 
-/*
- * YAML is read where training programs read it, in Python: a child prints it as JSON.
- */
+/* Reads YAML in the same way as training programs, in Python: a child process prints it as JSON. */
 static enum status read_yaml(const char *path, char *text, size_t *len, struct error *err)
 {
 	static const char script[] =
@@ -332,7 +331,7 @@ enum status record_config_print(const struct config *c, struct buf *out, struct 
 	return buf_status(out, err);
 }
 
-/* The user has given it: it is not as the table has it. */
+/* Returns whether the user has set the option to another value than its default. */
 static bool is_given(const char *name, const char *text)
 {
 	const struct option_set sets[] = { { config_options, NULL }, { NULL, NULL } };

@@ -42,8 +42,9 @@ static void put_library(const char *library, struct buf *out)
 }
 
 /*
- * What works in the processes of a command, each of which tells when it ends: only there the
- * libraries of its own environment are found.  False: none of them has loaded CUDA.
+ * Appends what works in the processes of a command.  Each process reports when it ends, because
+ * only there the libraries of its own environment are found.  Returns false if none of them has
+ * loaded CUDA.
  */
 static bool put_processes(const struct config *c, const char *library, char **command,
 			  struct buf *out)
@@ -59,9 +60,9 @@ static bool put_processes(const struct config *c, const char *library, char **co
 	if (fd < 0 || preload_set(c, library, &others, &err) != ST_OK)
 		return false;
 	setenv("TACHO_DOCTOR", path, 1);
-	setenv("TACHO_WINDOW", "signal", 1); /* nothing is recorded */
+	setenv("TACHO_WINDOW", "signal", 1); /* records nothing without a signal */
 	kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC,
-		     STDERR_FILENO + 1); /* as run_command() does not */
+		     STDERR_FILENO + 1); /* run_command() replaces stdout */
 	if (run_command(&run, &err) != ST_OK)
 		buf_putf(out, "command   %s\n", err.text);
 	dup2(kept, STDOUT_FILENO);
@@ -114,12 +115,12 @@ void record_doctor(const struct config *c, const char *library, char **command, 
 	static const char *const names[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
 					     "LD_PRELOAD", "LD_AUDIT" };
 	enum { NAMES = sizeof(names) / sizeof(names[0]) };
-	char *set[NAMES]; /* for good */
+	char *set[NAMES]; /* never freed */
 
-	for (size_t i = 0; i < NAMES; i++) /* before the library sets its own */
+	for (size_t i = 0; i < NAMES; i++) /* before the library sets its own values */
 		set[i] = is_of_others(getenv(names[i]), library) ? strdup(getenv(names[i])) : NULL;
 	setenv("TACHO_CUPTI_LIB", c->cupti_lib,
-	       1); /* the one option that the library looks at here */
+	       1); /* the only option that the library needs here */
 	if (!*command || !put_processes(c, library, command, out))
 		put_library(library, out);
 	const char *folder = c->out;

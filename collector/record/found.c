@@ -77,13 +77,14 @@ bool found_holds(const struct found *f, const char *name)
 
 /* ---- rings ---- */
 
-/* Returns whether it is left, since it cannot be saved now; it may be later. */
+/* Removes a file that was saved or is empty.  Returns whether the file remains because it cannot be
+ * saved now; a later run may succeed. */
 static bool is_left(const char *path, enum status status, const struct error *err)
 {
 	if (status == ST_OK || status == ST_END)
 		unlink(path);
 	if (status == ST_OK || status == ST_END ||
-	    status == ST_ABSENT) /* absent: its process lives, or it is another user's */
+	    status == ST_ABSENT) /* absent: its process is alive, or belongs to another user */
 		return false;
 	fprintf(stderr, "tacho-record: %s is unchanged: %s\n", path, err->text);
 	return true;
@@ -97,7 +98,8 @@ static bool take_ring(const char *path, const char *folder, const char *word, bo
 	return is_left(path, store_save_left(path, save ? folder : NULL, word, &bytes, &err), &err);
 }
 
-/* The rings of the threads of a process that was killed together with its recorder. */
+/* Saves the rings of the threads of a process that was killed together with its recorder.  Returns
+ * whether the file remains. */
 static bool take_arena(const char *path)
 {
 	struct error err;
@@ -105,7 +107,7 @@ static bool take_arena(const char *path)
 	int fd, failed = 0;
 	enum status status = store_open_left(path, O_RDWR, &fd, &err);
 
-	/* locked: it is in use; without a name: another tacho-record has taken it meanwhile */
+	/* A locked file is in use, and one without a name was saved by another tacho-record. */
 	if (status == ST_OK &&
 	    (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &st) != 0 || !st.st_nlink))
 		status = ST_ABSENT;

@@ -12,78 +12,80 @@
 #include <sys/types.h>
 
 /*
- * A config file to options, and options to a config file.
+ * Reads options from a config file and writes them to one.
  *
  * A file is one JSON object.  Keys are options, with dashes or underscores, or keys of a guide,
- * which may lie in an object "profiling" as they do there; members that begin with "//" are
- * remarks.  Part of tacho-record; the library reads variables only.
+ * which may be in an object "profiling" as in those guides; members that begin with "//" are
+ * comments.  Only tacho-record reads files; the library reads only variables.
  */
 
 struct buf;
 struct config;
 
-/* Texts stay for good: options borrow them.  Errors name the file, the byte and the key. */
+/* Sets options from a file.  Their texts are never freed, because options borrow them.  Errors name
+ * the file, the byte and the key. */
 enum status record_config_take(const char *path, const struct option_set *sets, struct error *err);
 
-/* `c` as a file that record_config_take() reads back, each key with its explanation. */
+/* Appends `c` as a file that record_config_take() can read, with an explanation of each key. */
 enum status record_config_print(const struct config *c, struct buf *out, struct error *err);
 
 /*
- * How libtacho.so comes into the command: the library's file, and the variables that
- * the command is started with.
+ * Brings libtacho.so into the command: finds the library's file, and sets the variables with which
+ * the command is started.
  */
 
-/* `asked`, or where it is NULL the one beside the tool, as built, or in lib/ beside its bin/. */
+/* Finds the library: `asked`, or if it is NULL the one in the folder of the tool, as built, or in
+ * ../lib. */
 enum status preload_find(const char *asked, char out[PATH_MAX], struct error *err);
 
-/* What the user has set for other tools: NVTX's is left as it is; NULL: nothing. */
+/* Libraries of other tools that the user has set; NULL: none.  That for NVTX remains in effect. */
 struct preload_others {
 	const char *cuda, *nvtx; /* CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH; borrowed */
 };
-/* Sets our own environment, which the command inherits: settings, library, and tacho.py's folder.
- */
+/* Sets our own environment, which the command inherits: settings, library, and the folder of the
+ * Python package. */
 enum status preload_set(const struct config *c, const char *library, struct preload_others *others,
 			struct error *err);
 
 /*
- * Runs a command as env does, as far as its parent can: exit status, signals, terminal
- * stops, standard streams, signal mask and dispositions.
+ * Runs a command as env does, as far as a parent process can: exit status, signals, terminal stops,
+ * standard streams, signal mask and dispositions.
  *
  *	sent to the process group   has reached the command by itself
  *	sent to us alone            is passed on to the command
  *
- * The siginfo of a signal does not say which of both it was.  So a second child, the canary, lies
- * in the group with every signal blocked, and is asked whether the signal has reached it as well.
+ * The siginfo of a signal does not distinguish the two cases.  So a second child, the canary, is in
+ * the group with every signal blocked, and reports whether the signal has reached it, too.
  *
- * What cannot be equal: SIGSTOP to us alone, and the sender (si_pid) of a signal that is passed on.
+ * Two cases differ from env: SIGSTOP to us alone, and the sender (si_pid) of a signal that is
+ * passed on.
  */
 
-enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 }; /* as the shell has it */
+enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 }; /* exit codes of the shell */
 
 struct run {
 	char *const *command;
-	/* A signal came that was sent to us alone; true: it was for us and is not passed on. */
+	/* Called for a signal that was sent to us alone.  Returns true if it was a request to us,
+	 * which is not passed on. */
 	bool (*is_for_us)(int number, pid_t child, void *arg);
 	void *arg;
 
-	pid_t child;   /* 0: it could not be started */
-	int status;    /* of the child, as of waitpid() */
-	int exit_code; /* where it could not be started */
+	pid_t child;   /* 0: the command could not be started */
+	int status;    /* status of the child from waitpid() */
+	int exit_code; /* exit code if the command could not be started */
 };
 
 /*
- * Called first of all: where one of the standard streams is closed, no file of ours takes its
- * number, and the command finds it closed.
+ * Call this first: if a standard stream is closed, no file of ours gets its number, and the command
+ * finds it closed.
  */
 void run_hold_streams(void);
-/* Runs run->command to its end.  Once in a process, which has one thread. */
+/* Runs run->command to its end.  Call this once in a process, which must have one thread. */
 enum status run_command(struct run *run, struct error *err);
-/* Ends this process as the command ended; returns the exit status where that cannot be. */
+/* Ends this process as the command ended; returns the exit status if that is not possible. */
 int run_end_as(int status);
 
-/*
- * The logs and rings that a run has left in a folder.
- */
+/* Finds the logs and rings that a run has left in a folder. */
 
 struct found {
 	char **names; /* sorted */
@@ -92,58 +94,54 @@ struct found {
 
 void found_init(struct found *f);
 void found_release(struct found *f);
-/* The logs of this host in the folder; none where there is no folder. */
+/* Finds the logs of this host in the folder; none if there is no folder. */
 void found_look(struct found *f, const char *folder, const char *host);
 /*
  * Turns the rings of this host whose processes have ended into logs in `folder` if `save` is set,
- * and removes them.  `pid` ended with wait status `status`; pid 0: no process is known to have
- * ended.  Returns how many could not be saved, and are left.
+ * and removes them.  Process `pid` has ended with wait status `status`; pid 0: no process is known
+ * to have ended.  Returns how many rings could not be saved and remain.
  */
 unsigned found_rings(const char *rings, const char *host, const char *folder, bool save, pid_t pid,
 		     int status);
 bool found_holds(const struct found *f, const char *name);
 
 /*
- * The last lines of tacho-record: what was recorded and the command that shows it, or
- * why nothing was.
+ * Prints the last lines of tacho-record: a summary of what was recorded and the command that shows
+ * it, or the reason why nothing was recorded.
  */
 
 struct found;
 
 struct ending {
 	const struct config *config;
-	const char *name; /* by which we were called */
-	const char *note; /* ends the first line */
+	const char *name; /* argv[0] */
+	const char *note; /* text at the end of the first line */
 	bool had_folder;  /* the folder for logs could be used at the start */
 	unsigned rings_left;
-	bool recorder_killed, lacks_space; /* which of them could not map an arena */
-	struct seen seen; /* what the processes have counted that came to an exit() */
+	bool recorder_killed, lacks_space; /* the recorder was killed, or could not map an arena */
+	struct seen seen;                  /* counts of the processes that reached exit() */
 };
-/* To stderr: of the logs those that are in `after` and not in `before`. */
+/* Prints to stderr.  The logs of the run are those in `after` that are not in `before`. */
 void ending_print(const struct ending *e, const struct found *before, const struct found *after);
 
-/* Appends why nothing will be written to a disk that is too small; false: it is large enough. */
+/* If the disk is too small, appends that and returns true. */
 bool ending_put_disk(const struct config *c, struct buf *out);
 
-/*
- * Tells something to all recorded processes below the command.
- */
+/* Sends a request to all recorded processes below the command. */
 
 /*
- * Sends a word of the control socket (control.h) to each process that descends from `root` and is
- * recorded.  It is done in a process of its own, which waits until there is one that listens, so
- * the caller goes on at once.
+ * Sends a request of control.h to each recorded process that descends from `root`.  A separate
+ * process does this, and waits until there is a process that listens, so the caller continues at
+ * once.
  */
 void jobs_tell(pid_t root, const char *what);
 
-/* Tacho-record --doctor: what works on this machine, or in a command's processes. */
+/* tacho-record --doctor reports what works on this machine, or in the processes of a command. */
 
-/* Loads `library` into this process for good. */
+/* Appends the report.  Loads `library` into this process and never unloads it. */
 void record_doctor(const struct config *c, const char *library, char **command, struct buf *out);
 
-/*
- * Options that are right each for itself and have no effect in this run.
- */
+/* Warns of options that are valid but have no effect in this run. */
 
-/* Appends a line for each, without what is in front of and behind it. */
+/* Appends a line for each warning. */
 void warn_of_options(const struct config *c, struct buf *out);

@@ -15,7 +15,7 @@
 
 enum { DEPTH_MAX = 64, AGAIN_MS = 50 };
 
-/* 0: there is no such process. */
+/* Returns the parent of a process, or 0 if there is no such process. */
 static pid_t parent_of(pid_t pid)
 {
 	char text[COMMAND_STAT];
@@ -33,7 +33,7 @@ static bool descends(pid_t pid, pid_t root)
 	return false;
 }
 
-/* Sends the command to all recorded processes below `root`; returns how many have taken it. */
+/* Sends the request to all recorded processes below `root`; returns how many have received it. */
 static unsigned tell_all(pid_t root, const char *what)
 {
 	char reply[CONTROL_REPLY + 1];

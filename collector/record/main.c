@@ -57,9 +57,9 @@ __attribute__((format(printf, 1, 2))) static void complain(const char *format, .
 	va_end(args);
 }
 
-/* ---- options: defaults, file, environment, command line; later wins ---- */
+/* ---- options: defaults, file, environment, command line; later sources have precedence ---- */
 
-/* One source of them; `argc` 0: the environment. */
+/* Sets options from one source: `file`, or the command line, or if `argc` is 0 the environment. */
 static enum status take_source(const struct option_set *sets, struct config *c, const char *file,
 			       int argc, char **argv, int *operands, struct error *err)
 {
@@ -77,7 +77,8 @@ static enum status take_source(const struct option_set *sets, struct config *c, 
 	return config_source_end(c, &before, err);
 }
 
-/* --config, which comes before the rest by rank, not by place. */
+/* Finds --config, wherever it is given, because the file must be read before the other
+ * arguments. */
 static enum status find_config(int argc, char **argv, const char **out, struct error *err)
 {
 	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
@@ -131,7 +132,7 @@ static int show_help(const struct option_set *sets)
 
 /* ---- the run ---- */
 
-/* Returns whether logs can be written to it; *made: it was not there. */
+/* Returns whether logs can be written to the folder; *made is set if the folder was created. */
 static bool prepare_folder(const char *folder, bool *made)
 {
 	struct error err;
@@ -162,8 +163,8 @@ static void warn(const struct config *c, bool has_folder)
 }
 
 /*
- * What earlier runs left there, whose tacho-record died as well, is saved before this one.  Returns
- * whether this one may leave something there.
+ * Saves the rings of earlier runs whose tacho-record died as well.  Returns whether this run may
+ * leave rings in the folder.
  */
 static bool prepare_rings(const struct config *c)
 {
@@ -187,7 +188,8 @@ static bool prepare_rings(const struct config *c)
 	return c->ring || on_tmpfs;
 }
 
-/* A signal to tacho-record is a request where it was asked for; else it is the command's. */
+/* Handles a signal to tacho-record as a request if the options say so; otherwise returns false, and
+ * the command gets it. */
 static bool is_for_us(int number, pid_t child, void *arg)
 {
 	const struct config *c = arg;
@@ -228,7 +230,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 		complain("CUDA_INJECTION64_PATH is %s, another tool: it is loaded first, and GPU "
 			 "work is not recorded if it uses CUPTI",
 			 others.cuda);
-	if (others.nvtx) /* the last line says so */
+	if (others.nvtx) /* the last line reports this */
 		snprintf(note, sizeof(note),
 			 "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s",
 			 others.nvtx);
@@ -258,7 +260,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 	if (!o->quiet && run.child)
 		ending_print(&ending, &before, &after);
 	if (made)
-		rmdir(c->out); /* stays, if something is in it */
+		rmdir(c->out); /* fails if the folder is not empty */
 	found_release(&before);
 	found_release(&after);
 	return run.child ? run_end_as(run.status) : run.exit_code;
@@ -271,7 +273,8 @@ static int show_version(const char *library)
 	return 0;
 }
 
-/* The library takes its folder relative to where it starts; that may be elsewhere. */
+/* Makes the folder for logs absolute, because the command may start in another working
+ * directory. */
 static void make_absolute(struct config *c, char out[2 * PATH_MAX])
 {
 	char here[PATH_MAX];
@@ -314,7 +317,7 @@ static int ask(const char *who, char *const *words, int count)
 	return 0;
 }
 
-/* Fills in a text and prints it. */
+/* Prints the doctor's report, or without a library the config file. */
 static int show(const struct config *c, const char *library, char **command)
 {
 	struct error err;
