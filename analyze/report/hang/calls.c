@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank asked for last of each process group. */
+/* Keeps the latest collectives that a rank called in each process group. */
 #include "analyze/report/hang/internal.h"
 
 #include "schemas/base/sort.h"
@@ -14,7 +14,7 @@ struct call {
 	uint64_t created_ns, seq;
 	uint32_t process, schema, group, name;
 };
-/* A number that is an argument or a constant of the event. */
+/* Returns a number that is an argument or a constant of the event. */
 static uint64_t number_of(const struct accumulator *f, const struct event *e, const char *key)
 {
 	const struct arg_schema *schema = trace_get_schema(f->trace, e->schema);
@@ -83,13 +83,14 @@ static enum status put_call(struct accumulator *f, const struct call *c, struct 
 	TRY(put_text(f, &row[CALL_SIZES], trace_attr_text(f->trace, c->schema, "in_sizes"), err));
 	TRY(put_text(f, &row[CALL_TYPES], trace_attr_text(f->trace, c->schema, "in_types"), err));
 	TRY(put_text(f, &row[CALL_MEMBERS], members, err));
-	if (about && !strcmp(about, "default_pg")) /* gloo lists its ranks under no name */
+	/* gloo does not list the ranks of the default group */
+	if (about && !strcmp(about, "default_pg"))
 		row[CALL_WORLD].u64 = trace_get_process(f->trace, c->process)->world_size;
 	TRY(put_text(f, &row[CALL_ABOUT], about, err));
 	return put_text(f, &row[CALL_WHERE], trace_attr_text(f->trace, c->schema, "where"), err);
 }
 
-/* The latest of each group: a ring of thousands says no more. */
+/* Stores the latest calls of each group; older ones of a ring of thousands add nothing. */
 enum status hang_end(struct accumulator *f, struct error *err)
 {
 	struct hang *s = f->state;

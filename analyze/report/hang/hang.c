@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hangs (DEFINITIONS.md 7): in each process group the first collective that some rank has not
- * completed, the ranks that wait in it, those that never called it, and those without a dump.
- * Where nobody waits, gloo may have ended what the others do because a rank died: one without a
- * dump is said there too.  What NCCL completed, all ranks took part in.
+ * The report `hang` (DEFINITIONS.md 7): in each process group the first collective that some rank
+ * has not completed, the ranks that wait in it, those that never called it, and those without a
+ * dump. If no rank waits, gloo may have ended the other ranks' collectives because a rank died, so
+ * a rank without a dump is reported too. All ranks took part in what NCCL completed.
  *
  * Dumps of PyTorch's Flight Recorder are matched by process group and sequence number, so neither
- * clocks nor complete rings are needed.  The group's list of members names ranks without a dump.
+ * clocks nor complete rings are needed. The group's list of members contains ranks without a dump.
  */
 #include "analyze/report/hang/internal.h"
 
@@ -56,15 +56,14 @@ struct row { /* a collective of one rank */
 	const union value *cells;
 };
 struct member {
-	uint64_t rank, last_seq, open_seq, done_seq,
-		last_ns; /* open_seq UINT64_MAX: none is open */
+	uint64_t rank, last_seq, open_seq, done_seq, last_ns; /* open_seq UINT64_MAX: none */
 	const struct row *last;
-	bool is_there; /* it has a dump */
+	bool is_there; /* the rank has a dump */
 };
-struct list { /* of ranks, as a text */
+struct list { /* a list of ranks as text */
 	char text[TEXT_BYTES];
 	size_t count;
-	uint64_t first, last; /* of the range at its end */
+	uint64_t first, last; /* range of ranks at the end */
 };
 
 static void list_flush(struct list *l)
@@ -82,7 +81,7 @@ static void list_flush(struct list *l)
 			 (unsigned long long)l->last);
 }
 
-/* Ranks come in order. */
+/* Appends a rank. Ranks come in ascending order. */
 static void list_add(struct list *l, uint64_t rank)
 {
 	if (l->count++ && rank == l->last + 1) {
@@ -101,14 +100,15 @@ static const char *list_text(struct list *l)
 	return l->text;
 }
 
-struct group { /* while its row is made */
+struct group { /* data for one row of the report */
 	const struct row *rows;
 	size_t count;
 	struct member *members;
 	size_t member_count, member_cap;
-	uint64_t seq, done;      /* the collective that hangs; the latest that all completed */
-	uint64_t asked_ns;       /* when the first rank asked for it */
-	const struct row *usual; /* what most ranks asked for */
+	/* the collective that hangs; the latest that all ranks completed */
+	uint64_t seq, done;
+	uint64_t asked_ns;       /* when the first rank called it */
+	const struct row *usual; /* what most ranks called */
 	struct list waiting, never, not_started, no_dump, odd;
 	char mismatch[TEXT_BYTES];
 	uint64_t gap_ns;
@@ -132,7 +132,7 @@ static enum status member_add(struct group *g, uint64_t rank, struct error *err)
 	return ST_OK;
 }
 
-/* Those that the group's list names, and those that have calls of it; by rank. */
+/* Lists the ranks in the group's list and those with calls in the group, sorted. */
 static enum status take_members(struct group *g, struct error *err)
 {
 	const char *list = g->rows[0].cells[CALL_MEMBERS].text;
@@ -178,7 +178,7 @@ static enum status take_members(struct group *g, struct error *err)
 	return ST_OK;
 }
 
-/* The first of the group's rows, which are in order of numbers and ranks, that is not before. */
+/* Returns the index of the first row that is not before this number and rank. */
 static size_t lower_bound(const struct group *g, uint64_t seq, uint64_t rank)
 {
 	const struct row *r = g->rows;
@@ -196,7 +196,7 @@ static const struct row *call_of(const struct group *g, uint64_t rank, uint64_t 
 										   : NULL;
 }
 
-/* Whether the sizes of an operation have to be the same on all ranks. */
+/* Returns whether all ranks must use the same sizes for an operation. */
 static bool needs_sizes(const char *operation)
 {
 	return strstr(operation, "all_reduce") || strstr(operation, "allreduce") ||
@@ -216,7 +216,7 @@ static bool is_unlike(const struct row *a, const struct row *b)
 	       (needs_sizes(a->operation) && cells_differ(a, b, CALL_SIZES));
 }
 
-/* What most of the ranks asked for under a number. */
+/* Returns what most ranks called under a number. */
 static const struct row *usual_of(const struct group *g, uint64_t seq)
 {
 	size_t first = lower_bound(g, seq, 0), end = first, most = 0;
@@ -237,7 +237,7 @@ static const struct row *usual_of(const struct group *g, uint64_t seq)
 	return best;
 }
 
-/* The latest number up to the one that hangs under which ranks asked for different things. */
+/* Finds the first number up to the hanging one under which ranks called different things. */
 static void take_mismatch(struct group *g)
 {
 	uint64_t first = g->seq > KEPT ? g->seq - KEPT : 0;
@@ -267,11 +267,12 @@ static void take_mismatch(struct group *g)
 			 odd.count > 1 ? "s" : "", list_text(&g->odd), usual->operation,
 			 usual->cells[CALL_SIZES].text ? usual->cells[CALL_SIZES].text : "?",
 			 usual->cells[CALL_TYPES].text ? usual->cells[CALL_TYPES].text : "");
-		return; /* the first is the cause of those behind it */
+		return; /* the first one causes the later ones */
 	}
 }
 
-/* false: nothing of the group is open, nor ended while a rank has no dump. */
+/* Determines the state of a group. false: nothing is open, and nothing ended while a rank has no
+ * dump. */
 static bool take_state(struct group *g)
 {
 	bool any_started = false, any_gone = false, any_ended = false;
@@ -396,7 +397,7 @@ static enum status put_group(struct table *t, struct group *g, uint64_t place, s
 struct stuck { /* a group that hangs, or has ranks without a dump */
 	uint64_t asked_ns;
 	bool waits;
-	size_t first, count; /* of rows */
+	size_t first, count; /* range of rows */
 };
 
 static enum status group_take(struct group *g, const struct row *rows, size_t count, bool *hangs,
@@ -408,7 +409,7 @@ static enum status group_take(struct group *g, const struct row *rows, size_t co
 	return status;
 }
 
-/* The group that was stuck first is the cause of those behind it. */
+/* Writes the groups in the order in which they got stuck: the first causes the others. */
 static enum status put_groups(struct table *t, const struct row *rows, size_t count,
 			      struct error *err)
 {
@@ -432,7 +433,8 @@ static enum status put_groups(struct table *t, const struct row *rows, size_t co
 	if (stuck_count)
 		SORT_BY(stuck, stuck_count, DOWN(struct stuck, waits), UP(struct stuck, asked_ns),
 			UP(struct stuck, first));
-	/* Where nobody waits, a rank without a dump is said once, by the group that it left last.
+	/* If no rank waits, a rank without a dump is reported once, for the group that it left
+	 * last.
 	 */
 	while (waiting < stuck_count && stuck[waiting].waits)
 		waiting++;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h - calls.c has what one rank asked for last, hang.c compares all ranks. */
+/* internal.h - shared by calls.c (latest calls of one rank) and hang.c (comparison of all
+ * ranks). */
 #pragma once
 
 #include "analyze/engine/report.h"
 
 enum { STATE_SCHEDULED, STATE_STARTED, STATE_COMPLETED, STATE_ENDED };
-enum { KEPT = 128 /* latest collectives of a group and rank */, TEXT_BYTES = 512 };
+enum { KEPT = 128 /* latest collectives that are kept of a group and rank */, TEXT_BYTES = 512 };
 
 #define CALL_COLUMNS(X)                                                                            \
 	X(CALL_GROUP = RANK_KEYS, "group", NULL, TEXT, KEY, "process group and its ranks")         \
@@ -25,7 +26,7 @@ enum { CALL_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_hang_calls;
 
 struct call;
-struct hang { /* of one input */
+struct hang { /* state for one input */
 	struct call *calls;
 	size_t count, cap;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the GPUs were while they worked, by the counters that recording with --kinds health makes. */
+/* The report `health`: the state of GPUs while they worked, from the counters of --kinds health. */
 #include "analyze/report/health/health.h"
 
 #include "schemas/base/vec.h"
@@ -27,7 +27,7 @@ static const char *const figures[] = {
 #undef X
 };
 
-/* One GPU of a process, and what is known of the instant that is being read. */
+/* One GPU of a process, and its counters at the instant that is being read. */
 struct place {
 	uint32_t process, device;
 	uint64_t at_ns;
@@ -37,7 +37,8 @@ struct place {
 struct health {
 	struct place *places;
 	size_t count, cap;
-	uint8_t *figure_of_track; /* 1 + enum figure, 255: of something else, 0: not looked up */
+	/* by track: enum figure + 1; 255: another counter; 0: not cached */
+	uint8_t *figure_of_track;
 	size_t track_cap;
 };
 enum { OTHER = 255, BUSY_PERCENT = 50 };
@@ -61,7 +62,7 @@ static uint64_t whole(const struct place *p, enum figure f)
 	return p->has[f] && p->now[f] > 0 && p->now[f] < 1e15 ? (uint64_t)(p->now[f] + 0.5) : 0;
 }
 
-/* An instant is over. */
+/* Adds the counters of a complete instant. */
 static enum status take(struct accumulator *f, struct place *p, struct error *err)
 {
 	/* NVML's clocks event reasons */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* health.h - the columns of the table `health`, for the rules that look at it. */
+/* health.h - the columns of the table `health`, for the rules that use it. */
 #pragma once
 
 #include "analyze/engine/report.h"

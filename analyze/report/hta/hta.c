@@ -18,21 +18,21 @@
 	X(STATS_STD, "std" unit, "std", type, combine, "standard deviation of a sample")           \
 	X(STATS_MEAN, "mean" unit, "mean", mean_type, DERIVED, "sum / count")
 enum { STATS_COLUMNS(COLUMN_PLACE, "", U64, U64, MAX) STATS };
-/* The keys of all tables below ranks. */
+/* The keys of all tables under the ranks. */
 #define DEVICE_KEY(X)                                                                              \
 	X(HTA_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number in its process")
 #define STREAM_KEYS(X)                                                                             \
 	DEVICE_KEY(X) X(HTA_STREAM, "stream", "stream", U64, KEY, "its number on the device")
 enum { STREAM_KEYS(COLUMN_PLACE) HTA_STREAM_KEYS };
 
-struct slice { /* of one GPU; of one stream or one name */
+struct slice { /* events of one GPU, one stream or one name */
 	struct hta_event *events;
 	size_t count;
 };
 struct hta { /* the state of the report */
 	struct hta_event *events;
 	size_t count, cap;
-	/* for what is computed of a slice: copies of its events, and twice as many of the others */
+	/* scratch space for a slice: copies of its events, and twice as many of the others */
 	struct hta_event *copies;
 	struct hta_edge *edges;
 	struct hta_rate *rates;
@@ -122,9 +122,10 @@ static RANK_TABLE_TYPE(hta_memory_bw_summary, &table_ranks, BANDWIDTH_LIST);
 /* ---- events ----------------------------------------------------------------------------- */
 
 enum { EVENTS_MAX = 1 << 21 };
-enum { CPU_CUTOFF_NS = 50000, DELAY_CUTOFF_NS = 100000 /* as HTA has them */ };
+enum { CPU_CUTOFF_NS = 50000, DELAY_CUTOFF_NS = 100000 /* HTA's values */ };
 
-/* HTA's types; what it takes for none of them by its name is what it is here. */
+/* Returns HTA's type of an event. HTA has no type for some names; here these have the type of their
+ * work. */
 static uint32_t class_of(struct accumulator *f, const struct event *e)
 {
 	if (e->kind != KIND_KERNEL && e->kind != KIND_GRAPH)
@@ -135,9 +136,9 @@ static uint32_t class_of(struct accumulator *f, const struct event *e)
 		       : HTA_COMPUTE;
 }
 
-#define RATE_MOST 1e15 /* no machine's */
+#define RATE_MOST 1e15 /* higher than any machine's */
 
-/* In GB/s; NAN: the file has none. */
+/* Returns the rate in GB/s; NAN: not in the file. */
 static double rate_recorded(const struct accumulator *f, const struct event *e)
 {
 	const struct arg_schema *schema = trace_get_schema(f->trace, e->schema);
@@ -150,7 +151,7 @@ static double rate_recorded(const struct accumulator *f, const struct event *e)
 			continue;
 		if (a->type == ATTR_F64)
 			memcpy(&rate, &e->args[i], sizeof(rate));
-		else if (a->type == ATTR_U64) /* JSON that has no fraction */
+		else if (a->type == ATTR_U64) /* JSON without a fraction */
 			rate = (double)e->args[i];
 	}
 	return rate;
@@ -183,7 +184,7 @@ static enum status put_event(struct accumulator *f, const struct event *e, struc
 		.has_launch = l != NULL,
 	};
 	if (to->class == HTA_MEMORY) {
-		/* Bytes a second of a copy or fill: what the file says, else bytes / length. */
+		/* Bytes per second of a copy or fill: from the file, otherwise bytes / duration. */
 		uint64_t ns = e->end_ns - e->begin_ns;
 		double rate = rate_recorded(f, e) * 1e9;
 
@@ -212,7 +213,7 @@ static enum status hta_put(struct accumulator *f, const struct sorted_batch *w, 
 
 /* ---- end -------------------------------------------------------------------------------- */
 
-/* The process; fills the device's key. */
+/* Returns the process and fills the device's key. */
 static uint32_t take_keys(const struct accumulator *f, const struct slice *of, union value *keys)
 {
 	struct sweep_gpu g = sweep_gpu(f->sweep, of->events[0].gpu);
@@ -300,7 +301,7 @@ static enum status end_calls(struct accumulator *f, const struct slice *gpu, str
 	return ST_OK;
 }
 
-/* Of a graph's nodes only the first left a queue. */
+/* Keeps only the first node of each graph launch, because only that left a queue. */
 static size_t without_nodes(struct hta_event *events, size_t count)
 {
 	size_t kept = 0;
@@ -347,7 +348,7 @@ static enum status end_stream(struct accumulator *f, const struct slice *of, str
 	put_stats(row + QUEUE_STATS, &stats);
 	for (size_t i = 0; i < points; i++)
 		row[QUEUE_SQUARES].u64 += s->values[i] * s->values[i];
-	/* Lengths are small whole numbers: these are not rounded. */
+	/* Lengths are small integers, so the quartiles are not rounded. */
 	for (size_t i = 0; i < 3; i++) {
 		row[QUEUE_P25 + i].u64 = stats.quartiles[i];
 		row[QUEUE_STATS + STATS_P25 + i].f64 = NAN;
@@ -376,7 +377,7 @@ static enum status end_name(struct accumulator *f, const struct slice *of, struc
 
 enum { NAMES_MOST = 16, NAME_BYTES = 16 };
 
-/* HTA's word for a copy: the first eleven letters of its name say the direction. */
+/* Writes HTA's name of a copy: the first eleven letters of a name have the direction. */
 static void name_of(const struct accumulator *f, const struct hta_event *e, char out[NAME_BYTES])
 {
 	const char *name = trace_text(f->trace, e->name, NULL);
@@ -389,7 +390,7 @@ static void name_of(const struct accumulator *f, const struct hta_event *e, char
 		snprintf(out, NAME_BYTES, "Memcpy Unknown");
 }
 
-/* Of a GPU: the copies of each direction together. */
+/* Adds up the copies of a GPU in each direction. */
 static enum status end_rates(struct accumulator *f, const struct slice *gpu, struct error *err)
 {
 	struct hta *s = f->state;
@@ -437,7 +438,7 @@ static enum status end_rates(struct accumulator *f, const struct slice *gpu, str
 
 typedef enum status (*end_slice)(struct accumulator *f, const struct slice *of, struct error *err);
 
-/* `parts`: how much of the order makes a slice: 1 the GPU, 2 and the stream, 3 and the name. */
+/* `parts`: which members define a slice: 1: the GPU; 2: and the stream; 3: and the name. */
 static bool same(const struct hta_event *a, const struct hta_event *b, unsigned parts)
 {
 	if (a->gpu != b->gpu)
@@ -480,12 +481,12 @@ static enum status hta_end(struct accumulator *f, struct error *err)
 	TRY(each(f, 1, end_time, err));
 	TRY(each(f, 1, end_calls, err));
 	TRY(each(f, 1, end_rates, err));
-	return each(f, 2, end_stream, err); /* the last: it drops nodes */
+	return each(f, 2, end_stream, err); /* comes last because it drops graph nodes */
 }
 
 /* ---- finish ----------------------------------------------------------------------------- */
 
-/* Sum / count, rounded if `is_whole`. */
+/* Computes sum / count, rounded if `is_whole`. */
 static void finish_means(struct tables *all, const char *name, size_t sum, size_t stats,
 			 bool is_whole)
 {

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { KERNEL_WAIT_NS = 30000 /* as HTA has it */ };
+enum { KERNEL_WAIT_NS = 30000 /* HTA's value */ };
 
-/* A quartile times four: it lies between the two nearest values, as in pandas. */
+/* Returns a quartile times 4, interpolated between the two nearest values as in pandas. */
 static uint64_t quartile(const uint64_t *values, size_t count, size_t number)
 {
 	size_t low = (count - 1) * number / 4, part = (count - 1) * number % 4;
@@ -39,7 +39,7 @@ struct hta_stats hta_describe(uint64_t *values, size_t count)
 	return s;
 }
 
-/* What begins comes before what ends at the same time. */
+/* At equal times begins come before ends. */
 static int compare_edges(const void *pa, const void *pb)
 {
 	const struct hta_edge *a = pa, *b = pb;
@@ -125,7 +125,7 @@ size_t hta_rates(const struct hta_event *events, size_t count, struct hta_rate *
 		rates[points++] = (struct hta_rate){ events[i].begin_ns, rate };
 		rates[points++] = (struct hta_rate){ events[i].begin_ns + ns, -rate };
 	}
-	/* what ends comes first */
+	/* ends come first */
 	SORT_BY(rates, points, UP(struct hta_rate, at_ns), UP(struct hta_rate, change));
 	for (size_t i = 1; i < points; i++)
 		rates[i].change += rates[i - 1].change;

@@ -18,8 +18,8 @@ enum call_kind {
 };
 
 enum {
-	NODES_MAX = 1 << 17,    /* calls of captures that are kept, and rows of replayed work */
-	REPLAYED_MAX = 1 << 16, /* of one launch */
+	NODES_MAX = 1 << 17,    /* limit of captured calls, and of rows of replayed work */
+	REPLAYED_MAX = 1 << 16, /* limit of one launch */
 };
 
 RANK_TABLE_TYPE(graphs, &table_ranks, GRAPH_COLUMNS, .nest = NEST_OBJECT, .is_seldom = true);
@@ -31,7 +31,8 @@ RANK_TABLE_TYPE(graph_work, &table_ranks, REPLAYED_COLUMNS, .nest = NEST_NEVER);
 
 /* ---- captures --------------------------------------------------------------------------- */
 
-/* "capture_32_FULL": a server captures for so many requests or tokens. */
+/* Returns the size in "capture_32_FULL": the requests or tokens for which a server captured a
+ * graph. */
 static uint64_t size_of(const struct trace *t, uint32_t path)
 {
 	for (; path; path = trace_get_path(t, path)->parent) {
@@ -101,7 +102,7 @@ void captures_put_operator(struct accumulator *f, struct captures *c, uint32_t n
 	put_field(&c->texts, trace_attr_text(f->trace, schema, "input_type"), OPERATOR_END);
 }
 
-/* Copies and fills have other names as calls than as work. */
+/* Returns a common name for copies or fills, whose calls and work have different names. */
 static enum status common_name(struct accumulator *f, struct captures *c, bool is_fill,
 			       uint32_t *out, struct error *err)
 {
@@ -111,7 +112,7 @@ static enum status common_name(struct accumulator *f, struct captures *c, bool i
 	return *out ? ST_OK : ST_CEILING;
 }
 
-/* The modules around a path, the outermost first, with a slash between. */
+/* Writes the modules around a path, separated by slashes, the outermost first. */
 static void put_modules(const struct trace *t, uint32_t path, struct buf *out)
 {
 	const struct path_node *node = trace_get_path(t, path);
@@ -162,7 +163,8 @@ static enum status replay_flush(struct accumulator *f, struct captures *c, struc
 	union value keys[REPLAYED_COUNT], *row;
 	uint64_t sequence = r->count;
 
-	/* Branches of a graph run in another order each time, the ids of its nodes do not. */
+	/* Sort by node: branches of a graph run in another order each time, but the ids of nodes
+	 * stay. */
 	SORT_BY(r->items, r->count, UP(struct replayed, node), UP(struct replayed, order));
 	for (size_t i = 0; i < r->count; i++)
 		sequence = hash_word(sequence, r->items[i].name);
@@ -200,7 +202,7 @@ static enum status replay_of(struct accumulator *f, struct captures *c, uint32_t
 	r->correlation = l->correlation;
 	r->process = process;
 	r->place = sums->place;
-	/* The requests and tokens of the server's step that a launch is in. */
+	/* Find the requests and tokens of the server's step around the launch. */
 	uint32_t path = l->path;
 	struct serving_step step;
 

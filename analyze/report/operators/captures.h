@@ -2,8 +2,8 @@
 /*
  * captures.h - operators of CUDA graphs (DEFINITIONS.md 8), part of the report `operators`.
  *
- * Work of a replayed graph has the operator that replays it.  Which operators put it into the graph
- * is known where the capture was recorded, too: in the same input, or in one of --capture.  The
+ * GPU work of a replayed graph belongs to the operator that replays it. The operators that captured
+ * it are also known if the capture was recorded, in the same input or in one of --capture. The
  * accumulator keeps the calls of each capture with the operators around them, and the work of
  * replays by its place in the launch; finish() joins the two.
  */
@@ -21,7 +21,7 @@
 	X(prefix##_CAPTURE_GPU, "capture_gpu_ns", "graph", U64, DERIVED,                           \
 	  "duration of such work captured in its calls")
 
-/* Of the operators around a call: name, shapes and types, each. */
+/* End markers in texts of operators around a call, which have a name, shapes and types each. */
 enum { OPERATOR_END = '\x1e', FIELD_END = '\x1f' };
 
 #define GRAPH_COLUMNS(X)                                                                           \
@@ -56,57 +56,57 @@ enum { NODE_COLUMNS(COLUMN_PLACE) };
 	X(REPLAYED_NS, "gpu_ns", NULL, U64, SUM, "length of the work")
 enum { REPLAYED_COLUMNS(COLUMN_PLACE) };
 
-struct replay { /* work of one launch of a graph, until later launches take its place */
+struct replay { /* work of one graph launch, until later launches overwrite it */
 	uint64_t correlation, batch, tokens, place;
 	uint32_t process;
 	struct replayed {
-		uint64_t node, ns; /* node: its number in the graph, 0 unknown */
+		uint64_t node, ns; /* node: its number in the graph; 0: unknown */
 		uint32_t name, order;
 	} * items;
 	size_t count, cap;
 };
-struct captured {               /* a call that puts a node into a graph */
-	uint64_t capture, size; /* when the capture began; as the annotation around it says */
+struct captured {               /* a call that adds a node to a graph */
+	uint64_t capture, size; /* when the capture began; the size in the annotation around it */
 	uint32_t process, name;
-	size_t operators, module; /* in `texts` */
-	bool has_work;            /* it was on a stream that was not captured */
+	size_t operators, module; /* offsets in `texts` */
+	bool has_work;            /* its stream was not captured, so it has work */
 };
 enum { REPLAYS = 16 };
-struct captures { /* zeroed: nothing; released with captures_release() */
+struct captures { /* all zero: empty; release it with captures_release() */
 	struct captured *calls;
 	size_t count, cap;
-	uint64_t *open; /* by track: when its capture began; 0: there is none */
+	uint64_t *open; /* by track: when its capture began; 0: no capture */
 	size_t open_cap;
 	struct buf texts;
-	struct map by_correlation; /* of a captured call: its place + 1 */
+	struct map by_correlation; /* correlation of a captured call to its index + 1 */
 	struct replay replays[REPLAYS];
 	size_t next;
 	uint64_t rows;
-	struct graph_sums { /* by process, and where in its step the latest launch of a graph is */
+	struct graph_sums { /* by process; place: of the latest graph launch in its step */
 		uint64_t place, launches, work, ns;
 		uint32_t step;
 	} * sums;
 	size_t sum_cap;
-	uint8_t *kinds; /* by name: what a call is */
+	uint8_t *kinds; /* cache by name: enum call_kind bits */
 	size_t kind_cap;
-	uint32_t names[2]; /* what copies and fills are called; 0: not asked for */
+	uint32_t names[2]; /* names for copies and fills; 0: not made yet */
 };
 
 extern const struct table_type table_graphs, table_graph_nodes, table_graph_work;
 
-/* Whether a call of the runtime is captured: then captures_put_call() is to have the operators
- * around it. */
+/* Sets *wants to whether a runtime call is captured. If so, the caller puts the operators around
+ * it, then calls captures_put_call(). */
 enum status captures_wants(struct accumulator *f, struct captures *c, const struct event *e,
 			   bool *wants, struct error *err);
 enum status captures_put_call(struct accumulator *f, struct captures *c, const struct event *e,
 			      struct error *err);
-/* One of the operators around the call that is put next, the inner ones first. */
+/* Adds an operator around the call that is put next, inner ones first. */
 void captures_put_operator(struct accumulator *f, struct captures *c, uint32_t name,
 			   uint32_t schema);
-/* `l`: the launch; NULL: not known. */
+/* Adds GPU work. `l`: its launch; NULL: unknown. */
 enum status captures_put_work(struct accumulator *f, struct captures *c, const struct event *e,
 			      const struct launch *l, struct error *err);
 enum status captures_end(struct accumulator *f, struct captures *c, struct error *err);
 void captures_release(struct captures *c);
-/* Fills the columns of the tables `operators` and `operator_shapes` above. */
+/* Fills the columns of CAPTURED_COLUMNS in the tables `operators` and `operator_shapes`. */
 enum status captures_finish(struct tables *all, struct error *err);

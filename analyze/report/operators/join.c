@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join.c - which work of a replayed graph is whose. */
+/* Finds the captured call for each work of a replayed graph. */
 #include "analyze/report/operators/captures.h"
 
 #include "convert/name/name.h"
@@ -7,21 +7,21 @@
 
 #include <stdlib.h>
 
-enum { COMPARED_MAX = 64 << 20 }; /* pairs of names of a launch and of a capture */
+enum { COMPARED_MAX = 64 << 20 }; /* limit of comparisons of names of a launch and of a capture */
 
-struct capture { /* rows of graph_nodes */
+struct capture { /* a range of rows of graph_nodes */
 	size_t first, end;
 	uint64_t size;
 };
 struct joined {
 	struct table *nodes, *work;
-	struct capture *captures; /* of the rank at hand */
+	struct capture *captures; /* captures of the current rank */
 	size_t count, cap;
-	size_t *node_of; /* by work of a launch: its row of graph_nodes; SIZE_MAX: none */
+	size_t *node_of; /* by work of a launch: index of its row in graph_nodes; SIZE_MAX: none */
 	size_t node_cap;
 };
 
-/* Texts of one set of tables are the same if and only if they are equal. */
+/* Returns whether a work may belong to a captured call, by its name. */
 static bool is_of(const union value *node, const union value *work)
 {
 	const char *name = work[REPLAYED_NAME].text;
@@ -41,8 +41,8 @@ static bool is_equal(struct joined *j, const struct capture *c, size_t first, si
 	return true;
 }
 
-/* Of names that the launch has as often as the capture the first is the first, and so on; of
- * others nobody can say.  How many were found. */
+/* Joins names that occur equally often in the launch and in the capture, in their order; for other
+ * names the order is unknown. Returns how many were joined. */
 static size_t join_names(struct joined *j, const struct capture *c, size_t first, size_t end)
 {
 	size_t found = 0, count = end - first;
@@ -74,7 +74,7 @@ static size_t join_names(struct joined *j, const struct capture *c, size_t first
 	return found;
 }
 
-/* The least size of a capture in which a step of so many fits; NO_U64: there is none. */
+/* Returns the least size of a capture that is enough for a step of size `wanted`; NO_U64: none. */
 static uint64_t size_for(const struct joined *j, uint64_t wanted)
 {
 	uint64_t least = NO_U64;
@@ -85,8 +85,9 @@ static uint64_t size_for(const struct joined *j, uint64_t wanted)
 	return least;
 }
 
-/* Finds the capture of the launch whose work is in rows [first, end): one of the step's size, at
- * the same place, with the same names; else at another place; else with most of the names. */
+/* Finds the capture of the launch whose work is in rows [first, end). Prefers one for the step's
+ * size, at the same place, with the same names; then another place; then the one with most of the
+ * names. */
 static void join_launch(struct joined *j, size_t first, size_t end)
 {
 	const union value *work = table_at(j->work, first);
@@ -105,7 +106,7 @@ static void join_launch(struct joined *j, size_t first, size_t end)
 		if ((is_known && is_equal_one && !is_here) || !is_equal(j, c, first, end))
 			continue;
 		if (is_equal_one && !is_known && c->size != best->size)
-			goto unknown; /* which of the sizes it is nothing says */
+			goto unknown; /* captures of several sizes match */
 		if (is_equal_one && !is_here)
 			continue;
 		best = c;
@@ -132,7 +133,7 @@ unknown:
 		j->node_of[i] = SIZE_MAX;
 }
 
-/* Captures of the same rank; where the files have no rank in common, those of the first. */
+/* Lists the captures of the same rank; if the files have no common rank, those of the first one. */
 static enum status captures_of(struct joined *j, const union value *rank, struct error *err)
 {
 	const union value *row;
@@ -158,7 +159,7 @@ static enum status captures_of(struct joined *j, const union value *rank, struct
 	return ST_OK;
 }
 
-/* The columns of a row of `operators` or `operator_shapes`, in the order of CAPTURED_COLUMNS. */
+/* Adds work to the columns of CAPTURED_COLUMNS in a row of `operators` or `operator_shapes`. */
 static enum status add(struct tables *all, const char *table, const union value *keys,
 		       const union value *work, bool is_inner, bool is_first, struct error *err)
 {
@@ -175,7 +176,8 @@ static enum status add(struct tables *all, const char *table, const union value 
 	return ST_OK;
 }
 
-/* Whether a text stands in `all`, of which each ends with OPERATOR_END, before `end`. */
+/* Returns whether a text begins one of the texts before `end`, each of which ends with
+ * OPERATOR_END. */
 static bool stands_before(const char *all, const char *end, const char *text, size_t len)
 {
 	for (; all < end; all = strchr(all, OPERATOR_END) + 1)
@@ -184,7 +186,7 @@ static bool stands_before(const char *all, const char *end, const char *text, si
 	return false;
 }
 
-/* Gives work to the modules around its call, of which `path` names the innermost. */
+/* Adds work to the modules around its call; `path` ends with the innermost. */
 static enum status give_modules(struct tables *all, const char *path, const union value *work,
 				struct buf *text, struct error *err)
 {
@@ -206,7 +208,7 @@ static enum status give_modules(struct tables *all, const char *path, const unio
 	return ST_OK;
 }
 
-/* Gives work to the operators around its call. */
+/* Adds work to the operators around its call. */
 static enum status give(struct tables *all, const union value *node, const union value *work,
 			struct buf *fields, struct error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of the framework (DEFINITIONS.md 8): host time, and the GPU work that they launched, by
- * name and by name with shapes.
+ * The report `operators` (DEFINITIONS.md 8): host time of the framework's operators, and the GPU
+ * work that they launched, by name and by name with shapes.
  *
- * GPU work comes after its launch, often after the operator has ended.  So recent operators of each
- * thread are kept in the order of their begins, each with the one around it.  A launch belongs to
+ * GPU work comes after its launch, often after the operator has ended. So recent operators of each
+ * thread are kept in the order of their begins, each with the one around it. A launch belongs to
  * the innermost operator that is open when it begins.
  */
 #include "analyze/report/operators/operators.h"
@@ -50,7 +50,7 @@ static RANK_TABLE(operator_shapes, &table_ranks, SHAPE_COLUMNS, .by = "gpu_self_
 		  .tie = "capture_gpu_self_ns", .null_texts = "shapes types bound");
 
 enum {
-	CALLS_KEPT = 1 << 16, /* of a thread: GPU work may come so many calls after its launch */
+	CALLS_KEPT = 1 << 16, /* per thread; GPU work may come so many calls after its launch */
 	NONE = UINT32_MAX,
 };
 
@@ -74,8 +74,8 @@ static struct op_call *call_at(struct op_thread *t, uint32_t number)
 	return number == NONE || number < t->first ? NULL : &t->calls[number - t->first];
 }
 
-/* What a call computes, of the step and phase of an event of it: of its first GPU work, but in a
- * process without a GPU of its own. */
+/* Adds what a call computes to the step and phase of an event: its first GPU work or, in a process
+ * without a GPU, the call. */
 static enum status add_flops(struct operators *s, const struct op_row *row, const struct event *e,
 			     bool is_again, bool is_gpu, struct error *err)
 {
@@ -94,8 +94,9 @@ static enum status add_flops(struct operators *s, const struct op_row *row, cons
 }
 
 /*
- * Activation checkpointing gives up the last operator that it runs again, after its event began.
- * Without a GPU such a product is known by what it has not begun: anything but views.
+ * Determines whether a recomputed call computed anything. Activation checkpointing stops the last
+ * operator that it runs again after the operator's event began. Without a GPU, a product is known
+ * to have run only if it began other operators than views.
  */
 static enum status put_computed(struct accumulator *f, const struct event *e, struct op_thread *t,
 				struct op_call *c, struct error *err)
@@ -128,7 +129,7 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 	struct operators *s = f->state;
 	struct op_thread *t = &s->threads[e->track];
 	uint64_t ns = e->end_ns - e->begin_ns;
-	/* until when calls of the same name, and of the same shapes too, are open */
+	/* latest ends of open calls with the same name; with the same shapes too */
 	uint64_t until_ns[2] = { e->begin_ns, e->begin_ns };
 	uint32_t number;
 
@@ -157,7 +158,7 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 		row->host_ns[i] += e->end_ns > until_ns[i] ? e->end_ns - until_ns[i] : 0;
 	uint32_t outer = above ? (uint32_t)(above - t->calls) + t->first : NONE;
 	if (t->count == CALLS_KEPT) {
-		/* Forgets the older half. */
+		/* Drop the older half. */
 		size_t gone = t->count / 2;
 
 		memmove(t->calls, t->calls + gone, (t->count - gone) * sizeof(*t->calls));
@@ -174,7 +175,7 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 	return put_computed(f, e, t, &t->calls[t->count - 1], err);
 }
 
-/* The innermost call that is open at that time; NULL: none is. */
+/* Returns the innermost call that is open at that time; NULL: none. */
 static struct op_call *call_open(struct op_thread *t, uint64_t at_ns)
 {
 	size_t at;
@@ -186,12 +187,14 @@ static struct op_call *call_open(struct op_thread *t, uint64_t at_ns)
 	return c;
 }
 
-/* Kernels say in their names that they round FP32 to TF32, or multiply less by Winograd's way. */
+/* Detects algorithms by the name of a kernel: TF32 instead of FP32, or Winograd's with fewer
+ * products. */
 static void put_algorithm(struct op_row *row, const char *kernel)
 {
 	row->is_tf32 |= strcasestr(kernel, "tf32") || strstr(kernel, "s1688");
 	if (strcasestr(kernel, "winograd"))
-		row->cost.fewer = 2.25; /* 16 instead of 36 for 2 x 2 results of a filter 3 x 3 */
+		/* 16 instead of 36 products for 2 x 2 results of a 3 x 3 filter */
+		row->cost.fewer = 2.25;
 }
 
 static double number_of(const struct accumulator *f, uint32_t schema, const char *key)
@@ -206,7 +209,7 @@ static double number_of(const struct accumulator *f, uint32_t schema, const char
 	return value >= 0 && value <= MODEL_MOST ? value : NAN;
 }
 
-/* The operation of XLA that work says it is of, below what its launch was in; 0: it does not. */
+/* Returns the XLA operation that a GPU work names, below the path of its launch; 0: none. */
 static uint32_t stated_operator(const struct trace *t, const struct event *e,
 				const struct launch *l)
 {
@@ -219,7 +222,7 @@ static uint32_t stated_operator(const struct trace *t, const struct event *e,
 	return node->class == RANGE_OP ? node->name : 0;
 }
 
-/* What the program of that number costs; ST_OK and *out NULL: the file does not have it. */
+/* Finds the XLA program with an id; ST_OK and *out NULL: the file does not contain it. */
 static enum status find_program(struct accumulator *f, uint32_t process, uint64_t id,
 				struct xla_program **out, struct error *err)
 {
@@ -250,8 +253,9 @@ static enum status find_program(struct accumulator *f, uint32_t process, uint64_
 	return ST_OK;
 }
 
-/* What a kernel says that it computes, or else the program that its operation is of.  The type of
- * what is said is not said, so it is held against the peak of 16 bits. */
+/* Sets the cost of a row from the FLOPs in a kernel's arguments or from the XLA program of its
+ * operation. The arguments do not contain a type, so these FLOPs are compared with the 16-bit
+ * peak. */
 static enum status find_stated(struct accumulator *f, const struct event *e, struct op_row *row,
 			       struct error *err)
 {
@@ -278,7 +282,7 @@ static enum status find_stated(struct accumulator *f, const struct event *e, str
 	return ST_OK;
 }
 
-/* Whether work begins another run of its operation, which may have several kernels. */
+/* Returns whether work begins another run of its operation, which may have several kernels. */
 static bool is_new_run(struct accumulator *f, const struct event *e)
 {
 	struct op_thread *t = &((struct operators *)f->state)->threads[e->track];
@@ -292,8 +296,8 @@ static bool is_new_run(struct accumulator *f, const struct event *e)
 	return true;
 }
 
-/* A kernel of XLA may say which operation it is of, and what it computes.  A kernel is a call, but
- * of an operation whose cost is known all kernels of a run are one. */
+/* Counts an XLA kernel whose arguments name its operation or FLOPs. Each kernel is a call; but if
+ * the cost of the operation is known, all kernels of a run are one call. */
 static enum status put_stated(struct accumulator *f, const struct event *e, uint32_t name,
 			      struct error *err)
 {
@@ -339,7 +343,7 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 		s->processes[process].device = trace_get_track(f->trace, e->track)->device;
 		s->processes[process].gpu =
 			roofline_gpu_of(f, process, s->processes[process].device);
-		for (size_t i = 0; i < s->cell_count; i++) /* what calls had */
+		for (size_t i = 0; i < s->cell_count; i++) /* discard what calls added */
 			if (s->cells[i].process == process)
 				s->cells[i].flops[0] = s->cells[i].flops[1] = 0;
 	}
@@ -355,7 +359,7 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 		struct op_row *row = &s->rows[c->row];
 
 		if (c->end_ns <= l->begin_ns)
-			continue; /* where calls do not nest, one around it may have ended */
+			continue; /* if calls do not nest, an outer one may have ended */
 		if (row->cost.number == NUMBER_FP32 && row->cost.is_matrix)
 			put_algorithm(row, trace_text(f->trace, e->name, NULL));
 		if (c->counts) {
@@ -391,7 +395,7 @@ static enum status put_api(struct accumulator *f, const struct event *e, struct 
 	return captures_put_call(f, &s->captures, e, err);
 }
 
-/* Counters of GPUs that say how fast their multiprocessors ran. */
+/* Adds a sample of a GPU counter with the SM clock. */
 static void put_clock(struct accumulator *f, const struct event *e)
 {
 	struct operators *s = f->state;
@@ -458,7 +462,7 @@ static enum status operators_end(struct accumulator *f, struct error *err)
 
 		if (!acc_wants(f, row->process))
 			continue;
-		/* without a GPU the host's calls did the work */
+		/* without a GPU the host's calls computed it */
 		struct op_cost cost =
 			cost_of_calls(&p->gpu, row->has_model ? &row->cost : NULL, row->is_tf32,
 				      p->device == NO_ID ? row->computed : row->gpu_calls);

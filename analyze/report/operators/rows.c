@@ -4,7 +4,8 @@
 #include "convert/name/name.h"
 #include "schemas/base/vec.h"
 
-/* The annotation of a server's step that the operator is in, where its model asks for it; 0. */
+/* Returns in *out the annotation of the server's step around an operator, if its model needs it,
+ * otherwise 0. */
 static enum status step_of(struct accumulator *f, const struct event *e, uint32_t *out,
 			   struct error *err)
 {
@@ -32,7 +33,7 @@ static enum status step_of(struct accumulator *f, const struct event *e, uint32_
 	return ST_OK;
 }
 
-/* A text that is a constant argument, as a name; 0: it is not there. */
+/* Returns a constant text argument as a name id; 0: none. */
 static uint32_t text_of(const struct trace *t, uint32_t schema, const char *key)
 {
 	const struct attr *a = trace_find_attr(t, schema, key);
@@ -61,7 +62,8 @@ static enum status shape_of(struct accumulator *f, const struct op_row *row, uin
 	return hash_add(&s->by_shape, hash, *out, err);
 }
 
-/* Operators of the same shapes may differ in other constant arguments; those rows add up later. */
+/* Finds or adds a row. Operators with the same shapes may differ in other constant arguments; their
+ * rows are added up at the end. */
 enum status operator_row(struct accumulator *f, uint32_t process, const struct event *e,
 			 uint32_t *out, struct error *err)
 {

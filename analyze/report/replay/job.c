@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slowdown of a job against its ideal (DEFINITIONS.md 8, ranks), by what it is made of. */
+/* Computes the slowdown of a job against its ideal (DEFINITIONS.md 8, ranks), and its parts. */
 #include "analyze/replay/job.h"
 
 #include "analyze/replay/edit.h"
@@ -12,17 +12,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Shares of the worst ranks of which M_W tells. */
+/* Share of the worst ranks, for M_W. */
 #define WORST_SHARE 0.03
-enum { CLASSES_MOST = 512 /* of those without a row of their own nothing is said */ };
+enum { CLASSES_MOST = 512 /* further classes get no row */ };
 
-/* ---- numbers of things ------------------------------------------------------------------- */
+/* ---- index numbers --------------------------------------------------------------------- */
 
 enum { ID_WORDS = 5 };
 struct id {
-	uint64_t words[ID_WORDS]; /* texts of the tables by address: equal ones are one */
+	uint64_t words[ID_WORDS]; /* texts by address, because the tables have one copy of each */
 };
-struct ids { /* zeroed: none */
+struct ids { /* all zero: empty */
 	struct id *all;
 	size_t count, cap;
 	struct hash_index index;
@@ -63,21 +63,22 @@ static uint64_t text_word(const char *text)
 
 struct step_of_job {
 	uint64_t number, nth;
-	uint32_t id, workers, last; /* how many have it; the last of them, + 1 */
+	/* workers: number of workers with it; last: the last one, + 1 */
+	uint32_t id, workers, last;
 	bool is_partial;
 };
 struct job_of_tables {
 	struct tables *all;
 	struct job job;
-	const union value **workers; /* a row of each: its first keys, and its coordinates */
+	const union value **workers; /* a row of each, for its keys and coordinates */
 	struct rank_edits *sets;
 	size_t set_count;
 	struct ids classes, peers, collectives, steps, hosts, dps, stages;
-	struct step_of_job *list; /* those that count, in the order of their numbers */
+	struct step_of_job *list; /* in the order of their numbers */
 	size_t list_count, worker_cap, step_cap, alone;
 };
 
-/* The step of an operation of a row; false: it is not whole in the file. */
+/* Returns the step of an operation in a row; false: the file does not have all of the step. */
 static bool step_number(const struct job_of_tables *j, const union value *row, uint64_t packed,
 			struct id *out)
 {
@@ -164,13 +165,13 @@ static enum status ops_take(struct job_of_tables *j, struct error *err)
 	struct table *t = tables_find(j->all, "replay_ops");
 	const union value *row, *before = NULL;
 	uint64_t latest_ns = 0, left_out = 0;
-	uint32_t latest = JOB_NONE; /* step of the worker's last operation */
+	uint32_t latest = JOB_NONE; /* step of the worker's latest operation */
 
 	for (size_t i = 0;; i++, before = row) {
 		row = table_at(t, i);
 		bool is_new = !before || !row || memcmp(before, row, OPS_DP * sizeof(*row)) != 0;
 
-		/* What did not fit was of its last step, or of later ones. */
+		/* Left-out operations belong to its last step or to later ones. */
 		if (is_new && left_out && latest != JOB_NONE)
 			j->list[latest].is_partial = true;
 		if (!row)
@@ -201,7 +202,7 @@ static enum status ops_take(struct job_of_tables *j, struct error *err)
 	}
 }
 
-/* Only steps that all workers have whole are replayed. */
+/* Keeps only steps that all workers have completely. */
 static enum status steps_choose(struct job_of_tables *j, struct error *err)
 {
 	uint32_t *places = malloc((j->list_count + 1) * sizeof(*places));
@@ -244,11 +245,11 @@ struct figures {
 	struct job_of_tables *of;
 	struct job_state *states;
 	size_t count;
-	double *lengths;                                       /* of job_run() */
+	double *lengths;                                       /* from job_run() */
 	double *means;                                         /* by state */
-	double *fixed;                                         /* of marked_run() */
-	uint64_t *ns;                                          /* scratch of median_step() */
-	size_t classes, workers, hosts, dps, stages, not_last; /* the first state of each */
+	double *fixed;                                         /* from marked_run() */
+	uint64_t *ns;                                          /* scratch space of median_step() */
+	size_t classes, workers, hosts, dps, stages, not_last; /* first state of each group */
 	size_t class_count;
 };
 
@@ -266,7 +267,7 @@ static double slowdown_of(const struct figures *f, size_t state)
 	return f->means[1] > 0 ? f->means[state] / f->means[1] : NAN;
 }
 
-/* The share of the slowdown that goes if some operations take their peers' time. */
+/* Returns the share of the slowdown that disappears if some operations take their peers' time. */
 static double share_fixed(const struct figures *f, double fixed)
 {
 	return f->means[0] - f->means[1] > 0.5 ? (f->means[0] - fixed) / (f->means[0] - f->means[1])
@@ -310,7 +311,7 @@ static enum status run_states(struct figures *f, struct error *err)
 	return ST_OK;
 }
 
-/* The lengths of the steps if the marked workers take what their peers take. */
+/* Computes the lengths of steps if the marked workers take their peers' times. */
 static enum status marked_run(const struct figures *f, struct error *err)
 {
 	const struct job_state others = { JOB_BY_MARK, 0, true };
@@ -324,8 +325,8 @@ struct worst {
 };
 
 /*
- * A rank is as bad as its data-parallel rank and its stage both are, which two figures tell for all
- * ranks; without coordinates each rank's own slowdown says it.
+ * Computes M_W. A rank's slowdown is the smaller one of its data-parallel rank and its stage, which
+ * needs two figures for all ranks together; without coordinates it is the rank's own slowdown.
  */
 static enum status worst_share(const struct figures *f, double *out, struct error *err)
 {
@@ -354,7 +355,7 @@ static enum status worst_share(const struct figures *f, double *out, struct erro
 	return ST_OK;
 }
 
-/* Of lengths that lie `stride` apart. */
+/* Returns the median of lengths that are `stride` items apart. */
 static uint64_t median_step(const struct figures *f, const double *lengths, size_t stride)
 {
 	size_t count = f->of->job.step_count;
@@ -364,7 +365,7 @@ static uint64_t median_step(const struct figures *f, const double *lengths, size
 	return (uint64_t)median_u64(f->ns, count);
 }
 
-/* The median step if only ranks that the edits do not name keep their own times. */
+/* Computes the median step if only ranks that the edits do not name keep their own times. */
 static enum status ranks_edit(const struct figures *f, struct rank_edits *of, struct error *err)
 {
 	struct job *job = &f->of->job;
@@ -391,7 +392,8 @@ static enum status ranks_edit(const struct figures *f, struct rank_edits *of, st
 
 /* ---- tables ------------------------------------------------------------------------------ */
 
-/* From the first operation to the last of the worker that takes longest, mean over the steps. */
+/* Returns the mean over steps of the longest time of a worker from its first to its last
+ * operation. */
 static double measured_ns(const struct job *job)
 {
 	double sum = 0;
@@ -427,7 +429,7 @@ static enum status put_by(const struct figures *f, const char *table, const stru
 		else
 			keys[BY_KEY].u64 = ids->all[i].words[0];
 		if (is_text && !keys[BY_KEY].text)
-			continue; /* a host that no file names */
+			continue; /* the host's name is unknown */
 		TRY(table_row(t, keys, &row, err));
 		row[BY_SLOWDOWN].f64 = slowdown_of(f, first + i);
 	}

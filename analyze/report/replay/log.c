@@ -19,10 +19,10 @@ const struct table_type table_replay_log = {
 			   { "steps", NULL, CELL_TEXT, MAX, NULL, "their begins and lengths" }, ),
 };
 
-/* What points have in common that come again and again: one number stands for all of it. */
+/* Flags of a shape: one number stands for all properties that points have in common. */
 enum {
 	SHAPE_WORK = 1,
-	SHAPE_CORRELATED = 2, /* of work: its launch is known */
+	SHAPE_CORRELATED = 2, /* work with a known launch */
 	SHAPE_DEVICE_WIDE = 4,
 	SHAPE_STREAM_WAIT = 8,
 	SHAPE_MARK = 16,
@@ -37,16 +37,16 @@ struct shape {
 	uint32_t track, kind, between, flags;
 };
 struct last {
-	uint64_t begin_ns, correlation[2]; /* of the host and of work */
+	uint64_t begin_ns, correlation[2]; /* of the host; of work */
 };
 
 struct log {
 	struct buf packed;
-	struct map shapes, kinds; /* their numbers in the log */
+	struct map shapes, kinds; /* index numbers in the log */
 	struct last last;
 	uint64_t first_ns;
 	size_t shape_count, kind_count;
-	size_t count, bytes; /* of the first, which is of no process: of all others */
+	size_t count, bytes; /* in the first log, which belongs to no process: over all others */
 	bool is_full, is_open;
 };
 
@@ -173,8 +173,8 @@ enum status logs_put(struct log *all, struct accumulator *f, const struct points
 	return buf_status(&l->packed, err);
 }
 
-/* How long the points are, how many steps there are, and these.  A step counts if all of it is in
- * the log; where that is full, the last may lack work. */
+/* Writes the length of the points, the number of steps, and the steps. A step counts if it is
+ * completely in the log. If the log is full, the last step may lack work, so it is left out. */
 static void log_steps(const struct log *l, const struct step_list *steps, struct buf *out)
 {
 	uint64_t last = 0, count = 0;
@@ -224,7 +224,7 @@ enum status logs_end(struct log *all, struct accumulator *f, struct error *err)
 /* ---- reading ----------------------------------------------------------------------------- */
 
 struct log_reader {
-	const char *at; /* NULL: it is damaged */
+	const char *at; /* NULL: damaged */
 	struct shape *shapes;
 	struct edit_kinds kinds;
 	size_t shape_count, shape_cap;
@@ -257,7 +257,7 @@ bool log_is_damaged(const struct log_reader *r)
 	return !r->at;
 }
 
-/* 0 where it is damaged. */
+/* Returns the next number; 0 if the log is damaged. */
 static uint64_t number_take(struct log_reader *r)
 {
 	uint64_t value = 0;
@@ -359,7 +359,7 @@ enum status log_take(struct log_reader *r, struct point *out, struct error *err)
 		correlation = delta_take(r, &r->last.correlation[is_work]);
 	if (is_work && s.flags & SHAPE_CORRELATED)
 		launch_ns = begin_ns - (uint64_t)unzigzag(number_take(r));
-	/* Sums of damaged numbers stay far from overflow. */
+	/* Bounds prevent overflow of sums of damaged numbers. */
 	if (!r->at || begin_ns < before_ns || begin_ns > INT64_MAX / 2 || ns > INT64_MAX / 4) {
 		r->at = NULL;
 		return ST_OK;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.h - the points of a rank as a text, which merges and travels like any other figure, so that
- * edits can be replayed that are known only when all ranks have been read.
+ * log.h - the points of a rank as a text, which merges and is stored like any other figure, so that
+ * edits can be replayed that are known only after all ranks were read.
  *
- * Of the first ranks of a job, and of ranks that the files do not tell, the first LOG_WINDOWS
- * windows in the order of their keys are kept; of each the first LOG_MOST bytes, of an input with
- * several processes LOG_INPUT_MOST.
+ * Kept are the first LOG_WINDOWS windows in the order of their keys, of the first ranks of a job
+ * and of unknown ranks; of each the first LOG_MOST bytes, and of an input with several processes
+ * LOG_INPUT_MOST.
  */
 #pragma once
 
@@ -13,20 +13,20 @@
 #include "schemas/base/buf.h"
 
 enum {
-	LOG_MOST = 3 << 20, /* some 200,000 points */
+	LOG_MOST = 3 << 20, /* about 200,000 points */
 	LOG_RANKS = 4,
 	LOG_INPUT_MOST = LOG_RANKS * LOG_MOST,
 	LOG_WINDOWS = 8,
 	LOG_STEPS_MOST = REPLAY_STEPS_MAX / 2,
-	LOG_FIRST = RANK_KEYS, /* tells inputs apart */
+	LOG_FIRST = RANK_KEYS, /* distinguishes inputs */
 	LOG_KEYS,
 	LOG_PACKED = LOG_KEYS,
-	LOG_STEPS, /* the counted ones */
+	LOG_STEPS, /* the counted steps */
 };
 extern const struct table_type table_replay_log;
 
 struct log;
-/* One for each process of an input. */
+/* Makes one log for each process of an input. */
 enum status logs_open(struct log **out, const struct accumulator *f, struct error *err);
 enum status logs_put(struct log *all, struct accumulator *f, const struct points *points,
 		     const struct event *e, const struct point *p, struct error *err);
@@ -36,13 +36,14 @@ void logs_close(struct log *all); /* accepts NULL */
 /* ---- reading ----------------------------------------------------------------------------- */
 
 struct log_reader;
-/* `packed` is borrowed and may be damaged: then it ends there, and log_is_damaged(). */
+/* `packed` is borrowed. If it is damaged, reading stops there and log_is_damaged() returns true. */
 enum status log_open(struct log_reader **out, const char *packed, struct error *err);
 void log_close(struct log_reader *r); /* accepts NULL */
-/* type POINT_NONE: there is no more. */
+/* Reads the next point; type POINT_NONE: there are no more. */
 enum status log_take(struct log_reader *r, struct point *out, struct error *err);
 bool log_is_damaged(const struct log_reader *r);
 const struct edit_kinds *log_kinds(const struct log_reader *r);
-/* *out is for free(); no steps where a text is damaged or `packed` is not as long as it was. */
+/* Reads the steps; the caller frees *out. There are none if a text is damaged or `packed` has
+ * another length than when it was written. */
 enum status log_steps_take(const char *packed, const char *steps, struct replay_step **out,
 			   size_t *count, struct error *err);

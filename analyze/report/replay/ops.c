@@ -9,12 +9,12 @@
 #include <stdlib.h>
 
 enum {
-	OPS_APART = 8,       /* computations between two begins of communication */
+	OPS_APART = 8,       /* separate computations between two begins of communication */
 	NAMES_MOST = 1024,   /* rows of a GPU */
-	RANKS_UNKNOWN = 256, /* of a job whose size the file does not say */
+	RANKS_UNKNOWN = 256, /* assumed ranks if the file does not contain the job's size */
 	PACKED_LEAST = 256 << 10,
 	PACKED_MOST = 16 << 20,
-	OP_PACKED_MOST = 96, /* one never takes more */
+	OP_PACKED_MOST = 96, /* upper bound for one operation */
 };
 #define PACKED_OF_JOB (256u << 20)
 
@@ -69,29 +69,29 @@ bool op_unpack(const char **packed, struct rank_op *o, struct rank_op *last)
 	uint64_t gaps = packed_take(packed);
 	o->own_ns = gaps < o->span_ns ? o->span_ns - gaps : 0;
 	o->index = last->index + (uint64_t)unzigzag(packed_take(packed));
-	/* Sums of damaged numbers stay far from overflow. */
+	/* Bounds prevent overflow of sums of damaged numbers. */
 	if (o->begin_ns > INT64_MAX || o->span_ns > INT64_MAX)
 		return false;
 	*last = *o;
-	return *packed != begin; /* or it is no such text */
+	return *packed != begin; /* otherwise it is not such a text */
 }
 
 /* ---- operations of a GPU ----------------------------------------------------------------- */
 
-struct held { /* a computation that is kept apart until too many follow each other */
+struct held { /* a computation that is separate unless too many follow each other */
 	struct rank_op op;
 	uint32_t name;
 };
-struct series { /* of one name */
+struct series { /* operations with one key */
 	char group[GROUP_TEXT];
 	uint64_t bytes;
 	struct buf packed;
 	struct rank_op last;
-	uint32_t name; /* 0: computations that became one operation */
+	uint32_t name; /* 0: joined computations */
 	enum operation operation;
 	bool by_seq, communicates;
 };
-struct counter { /* of a communicator and operation: how many the step had */
+struct counter { /* of a communicator and operation, in the current step */
 	char group[GROUP_TEXT];
 	uint64_t step, count;
 	enum operation operation;
@@ -101,19 +101,19 @@ struct gpu {
 	struct counter *counters;
 	size_t series_count, series_cap, counter_count, counter_cap;
 	struct held held[OPS_APART];
-	size_t held_count; /* more than OPS_APART: they are `together` */
+	size_t held_count; /* more than OPS_APART: they are joined in `together` */
 	struct rank_op together;
-	uint64_t together_step, together_count; /* how many the step had */
-	uint64_t busy_ns;                       /* until when computations ran */
+	uint64_t together_step, together_count; /* joined computations in the step so far */
+	uint64_t busy_ns;                       /* latest end of a computation */
 	uint64_t first_ns, left_out;
 	size_t packed, packed_most;
 	uint32_t process, device;
 };
 struct ops {
 	struct collectives *collectives;
-	struct gpu **gpus; /* of the sweep */
+	struct gpu **gpus; /* by the sweep's index */
 	size_t gpu_count;
-	uint32_t step_key; /* of the argument that names a kernel's step; 0: none has it */
+	uint32_t step_key; /* name of a kernel argument with its step; 0: none */
 };
 
 enum status ops_begin(struct ops **out, struct accumulator *f, struct error *err)
@@ -157,7 +157,7 @@ static enum status series_put(struct gpu *g, const struct series *like, const st
 			s = one;
 	}
 	if (g->left_out || g->packed >= g->packed_most || (!s && g->series_count == NAMES_MOST)) {
-		g->left_out++; /* and all that follow: a step without some of its work is none */
+		g->left_out++; /* drop this and all later ones: an incomplete step is useless */
 		return ST_OK;
 	}
 	if (!s) {
@@ -173,7 +173,7 @@ static enum status series_put(struct gpu *g, const struct series *like, const st
 	return buf_status(&s->packed, err);
 }
 
-/* The computations since communication began last are over. */
+/* Writes the computations since the last communication began. */
 static enum status held_flush(struct gpu *g, struct error *err)
 {
 	struct series like = { .bytes = NO_U64 };
@@ -200,7 +200,7 @@ static enum status put_compute(struct gpu *g, const struct event *e, struct rank
 {
 	struct series like = { .name = e->name, .bytes = NO_U64 };
 
-	/* Events that name their step are operations of a job as somebody has counted them. */
+	/* Events that name their step come from a job simulator's trace: each is one operation. */
 	if (op->step % 2)
 		return series_put(g, &like, op, err);
 	uint64_t from_ns = e->begin_ns > g->busy_ns ? e->begin_ns : g->busy_ns;
@@ -236,7 +236,7 @@ static enum status put_comm(struct ops *o, struct gpu *g, const struct event *e,
 	memcpy(like.group, is.group, GROUP_TEXT);
 	like.bytes = is.bytes;
 	like.operation = is.operation;
-	/* The order does not tell which send belongs to which receive: it is alone then. */
+	/* The order does not show which send belongs to which receive, so they are not matched. */
 	like.by_seq = is.has_seq;
 	if (operation_is_point(is.operation) && !(is.is_pair && is.has_seq))
 		like.operation = OPERATION_COUNT;
@@ -259,7 +259,7 @@ static enum status put_comm(struct ops *o, struct gpu *g, const struct event *e,
 	return series_put(g, &like, op, err);
 }
 
-/* false: it belongs to no step. */
+/* Returns in *out the packed step of an event; false: it belongs to no step. */
 static bool step_of(const struct ops *o, const struct accumulator *f, const struct gpu *g,
 		    const struct event *e, const struct launch *launch, uint64_t *out)
 {
@@ -338,7 +338,7 @@ enum status ops_put(struct ops *o, struct accumulator *f, const struct sorted_ba
 
 /* ---- the end ----------------------------------------------------------------------------- */
 
-/* "coords": {"dp": 1, "pp": 3} of the job's description, as the file has it. */
+/* Reads "coords": {"dp": 1, "pp": 3} in the description of the job. */
 static uint64_t coordinate(const struct accumulator *f, uint32_t process, const char *key)
 {
 	const struct process *p = trace_get_process(f->trace, process);

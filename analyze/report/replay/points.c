@@ -16,22 +16,22 @@ enum {
 	CALL_STREAM_WAIT = 0x20,
 	SHORT_NS = 10000,
 	SHORT_COMM_NS = 5 * SHORT_NS,
-	PATH_TEXT = 1 << 14, /* of a path: what is longer matches by its names */
-	PLACE_LEVELS = 256,  /* and so does what has more */
+	PATH_TEXT = 1 << 14, /* longer paths match only by their names */
+	PLACE_LEVELS = 256,  /* the same for paths with more levels */
 };
 
 struct points {
 	struct launched *launched;
 	const char *const *globs;
 	size_t glob_count;
-	uint8_t *calls;   /* by name: 1 + what the call does, 0: not asked yet */
-	uint8_t *works;   /* by name: 1 + enum work */
-	uint8_t *batches; /* by name of an owner: 1 no, 2 it is aten::bmm */
-	uint32_t *places; /* by path: 1 + the globs that it matches */
+	uint8_t *calls;   /* cache by name: what the call does + 1; 0: none */
+	uint8_t *works;   /* cache by name: enum work + 1 */
+	uint8_t *batches; /* cache by name of an owner: 1: other, 2: aten::bmm */
+	uint32_t *places; /* cache by path: matching globs + 1 */
 	size_t call_cap, place_cap;
-	uint32_t name_count; /* of `works` and `batches` */
+	uint32_t name_count; /* size of `works` and `batches` */
 	struct edit_kinds kinds;
-	struct map by_key; /* kinds, + 1 */
+	struct map by_key; /* index of a kind */
 	struct arena texts;
 };
 
@@ -96,7 +96,7 @@ static enum work work_by_name(struct points *p, struct accumulator *f, const str
 	return work;
 }
 
-/* Whether a matrix product was launched by aten::bmm, as those of attention are. */
+/* Returns whether a matrix product was launched by aten::bmm, as in attention. */
 static bool is_batch(struct points *p, struct accumulator *f, const struct event *e, enum work work)
 {
 	uint32_t owner = trace_owner(f->trace, e->path);
@@ -121,7 +121,7 @@ enum work points_work(struct points *p, struct accumulator *f, const struct even
 
 /* ---- places ------------------------------------------------------------------------------ */
 
-/* So that ranges nested by the thousand cost no more than their number. */
+/* Limits the cost of deeply nested ranges. */
 static bool is_deep(const struct trace *t, uint32_t path)
 {
 	size_t levels = 0;
@@ -145,7 +145,7 @@ static void path_put(const struct trace *t, uint32_t path, struct buf *out)
 	buf_put_text(out, trace_text(t, n->name, NULL));
 }
 
-/* Of a path and all around it. */
+/* Returns in *out the globs that match a path or a range around it. */
 static enum status places_of(struct points *p, const struct trace *t, uint32_t path, uint32_t *out,
 			     struct error *err)
 {
@@ -174,7 +174,7 @@ static enum status places_of(struct points *p, const struct trace *t, uint32_t p
 
 /* ---- kinds ------------------------------------------------------------------------------- */
 
-/* A new one is for the caller to fill. */
+/* Finds or adds a kind; the caller fills a new one. */
 static enum status kind_of(struct points *p, uint64_t key, bool *is_new, uint32_t *out,
 			   struct error *err)
 {
@@ -305,7 +305,8 @@ static enum status take_host(struct points *p, struct accumulator *f, const stru
 	};
 	uint32_t path = e->path;
 	if (p->glob_count && e->kind == KIND_RANGE && !out->is_mark)
-		path = trace_path(f->trace, path, e->name, e->subkind); /* below itself */
+		/* include the range itself */
+		path = trace_path(f->trace, path, e->name, e->subkind);
 	TRY(places_of(p, f->trace, path, &places, err));
 	TRY(host_kind(p, f, e->phase, out->activity, is_step_thread, places, &out->kind, err));
 	return host_kind(p, f, e->phase, REPLAY_OTHER, is_step_thread, 0, &out->between, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a step would take if something were changed (DEFINITIONS.md 8, replay): the sets of edits of
- * --what-if, or without it those of `usual`, replayed in the same pass.
+ * The report `replay`: how long a step would take with changes (DEFINITIONS.md 8, replay): the sets
+ * of edits of --what-if, by default those of `usual`, replayed in the same pass.
  */
 #include "analyze/report/replay/ops.h"
 #include "analyze/report/replay/points.h"
@@ -37,7 +37,7 @@ static const struct table_type table_what_if = {
 static const char usual[] = "data=0;launch=graph;cause:sync=0;cause:allocator=0;copy=0;comm=0;"
 			    "comm=overlap;kernel:*=0.67";
 
-/* Ranks wait for each other in every step, so the job's step is the slowest rank's. */
+/* Ranks wait for each other in every step, so the job's step is that of the slowest rank. */
 #define JOB_COLUMNS(X)                                                                             \
 	X(JOB_EDITS, "edits", "what if", TEXT, KEY, "the edits, as written")                       \
 	X(JOB_RANKS, "ranks", "ranks", U64, SUM, "ranks, each replayed on its own")                \
@@ -70,7 +70,7 @@ struct replay_report {
 	struct points *points;
 	struct process_replay *replays; /* by process id */
 	uint32_t process_count;
-	struct ops *ops; /* to be replayed with those of other ranks; NULL: it is alone */
+	struct ops *ops; /* for the replay over all ranks; NULL: a single GPU */
 };
 
 static enum status replay_report_begin(struct accumulator *f, struct error *err)
@@ -103,7 +103,7 @@ static enum status replay_report_begin(struct accumulator *f, struct error *err)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-/* Points of one batch are enough for the runs to go on. */
+/* Lets all runs follow the points of a batch, which are then dropped. */
 static enum status replays_go(const struct replay_report *s, struct error *err)
 {
 	for (uint32_t i = 1; i <= s->process_count; i++)

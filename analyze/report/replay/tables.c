@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is printed of the replay of ranks. */
+/* The tables of the replay of ranks. */
 #include "analyze/report/replay/tables.h"
 
 TABLE_TYPE(replay, JOB_REPLAY_COLUMNS, .nest = NEST_OBJECT, .is_finished = true, .is_seldom = true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tables.h - places of cells in the tables of the replay of ranks. */
+/* tables.h - indices of cells in the tables of the replay of ranks. */
 #pragma once
 
 #include "analyze/engine/report.h"

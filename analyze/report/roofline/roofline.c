@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far operators and steps are from what their GPU can do (DEFINITIONS.md 8). */
+/* The report `roofline`: how close operators and steps come to the peaks of their GPU
+ * (DEFINITIONS.md 8). */
 #include "analyze/report/roofline/roofline.h"
 
 #include "analyze/report/report_list.h"
@@ -77,7 +78,7 @@ struct op_cost cost_of_calls(const struct roofline_gpu *gpu, const struct model_
 
 static void sum_add(union value *cell, double value)
 {
-	double most = 9.2e18 - (double)cell->u64; /* what 64 bits hold */
+	double most = 9.2e18 - (double)cell->u64; /* limit of 64 bits */
 
 	if (value > 0)
 		cell->u64 += (uint64_t)llround(fmin(value, most));
@@ -140,7 +141,7 @@ struct roofline_gpu roofline_gpu_of(const struct accumulator *f, uint32_t proces
 			: trace_get_device(f->trace, trace_find_device(f->trace, process, device));
 	struct roofline_gpu gpu = { .name = "", .clock_share = 1 };
 
-	/* some files say nothing of the device with that number, but of another one */
+	/* some files describe only another device than the one with that number */
 	for (uint32_t i = 1; device != NO_ID && i <= trace_count(f->trace, TRACE_DEVICES); i++) {
 		const struct device *other = trace_get_device(f->trace, i);
 
@@ -207,7 +208,7 @@ enum status roofline_put_gpu(struct accumulator *f, uint32_t process,
 
 enum { SMALL_WORK_NS = 5000 };
 
-/* NULL: nothing is seen.  The first that holds. */
+/* Returns the first reason that applies for a low rate; NULL: none found. */
 static const char *reason_of(const struct roofline_gpu *gpu, const struct roofline_row *row)
 {
 	const struct model_cost *c = row->cost;
@@ -273,7 +274,8 @@ void roofline_count(struct accumulator *f, uint32_t process, struct roofline_gpu
 			gpu->walls_ns += steps->rows[i].end_ns - steps->rows[i].begin_ns;
 }
 
-/* `is_more`: the time is the cell's own, else that of all cells with these keys. */
+/* Adds a cell to a row of `mfu`. `is_more`: the time is the cell's own, otherwise that of all cells
+ * with these keys. */
 static enum status add_mfu(struct accumulator *f, const struct roofline_cell *c, uint64_t step,
 			   const char *phase, uint64_t time_ns, bool is_more, struct error *err)
 {
@@ -297,7 +299,7 @@ enum status roofline_put_cell(struct accumulator *f, const struct roofline_gpu *
 	const struct step_list *steps = &f->steps[c->process];
 	uint32_t number = c->step & ~STEP_GAP;
 	size_t at = steps->is_inferred ? 0 : number ? steps_find(steps, number - 1) : steps->count;
-	uint64_t gpus = gpu->count ? gpu->count : 1; /* without a GPU: the host's wall */
+	uint64_t gpus = gpu->count ? gpu->count : 1; /* without a GPU: wall time of the host */
 
 	if (!tables_find(f->tables, "mfu"))
 		return ST_OK;

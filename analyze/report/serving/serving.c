@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps of a server (DEFINITIONS.md 3): batch size and tokens, as the annotation around each step
- * says them, and which steps are of the steady state.
+ * The report `serving`: steps of a server (DEFINITIONS.md 3): batch size and tokens from the
+ * annotation around each step, and which steps belong to the steady state.
  */
 #include "analyze/engine/report.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 enum {
-	STEADY_LEAST = 32, /* steps; fewer in a row are no steady state */
-	STEADY_BATCH = 90, /* percent of the largest batch */
+	STEADY_LEAST = 32, /* fewer steps in a row are no steady state */
+	STEADY_BATCH = 90, /* least percentage of the largest batch */
 };
 
 #define SERVING_COLUMNS(X)                                                                         \
@@ -52,11 +52,11 @@ struct served {
 	uint64_t begin_ns;
 	struct serving_step step;
 	uint32_t process, name;
-	size_t row; /* in the process's step_list; valid in end() */
+	size_t row; /* row in step_list; valid in end() */
 	bool is_steady;
 };
 struct serving {
-	struct served *items; /* of each process in the order of their begins */
+	struct served *items; /* of each process in the order of begins */
 	size_t count, cap;
 };
 
@@ -85,8 +85,8 @@ static const struct step_row *row_of(const struct accumulator *f, const struct s
 }
 
 /*
- * The longest run of steps with no pause between two that is longer than the median step, each with
- * a batch near the largest.  Of equals the first.
+ * Finds the longest run of steps with no pause longer than the median step, each with a batch near
+ * the largest. Of equal ones the first.
  */
 static enum status find_steady(struct accumulator *f, uint32_t process, struct error *err)
 {

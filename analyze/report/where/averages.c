@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table that PyTorch's key_averages() makes of the same profile, by its rules (DEFINITIONS.md
- * 8): a view for people who compare.
+ * The table of PyTorch's key_averages() for the same profile, by its rules (DEFINITIONS.md 8): a
+ * view for comparison.
  *
- * The events of a thread make a tree.  A call that is all that lies in a call of its own name is
- * taken out of it, and what it has inside goes to the outer one.
+ * The events of a thread form a tree. If a call has only one child, which has the same name, the
+ * child is removed, and its children become the outer call's.
  */
 #include "analyze/report/where/where.h"
 
@@ -39,8 +39,7 @@ struct average_row {
 	bool is_annotation;
 	uint64_t calls, cpu_ns, inside_ns;
 };
-/* An event that may still get others inside it.  The first of these waits to be counted, until it
- * is known to be the only one or not. */
+/* An open event. Its first child is counted only when it is known whether it is the only one. */
 struct average_call {
 	uint64_t begin_ns, end_ns, inside_ns, count;
 	uint32_t row;
@@ -57,7 +56,7 @@ struct averages {
 	struct hash_index by_key;
 	struct average_thread *threads; /* by track */
 	size_t thread_count;
-	uint32_t *names; /* by name: what it counts as; UINT32_MAX: left out; 0: not asked */
+	uint32_t *names; /* cache by name: counted as this name; UINT32_MAX: left out; 0: none */
 	size_t name_cap;
 };
 
@@ -68,7 +67,7 @@ static void row_add(struct averages *s, uint32_t row, uint64_t ns, uint64_t insi
 	s->rows[row].inside_ns += inside_ns;
 }
 
-/* Nothing more comes into the innermost call of a thread. */
+/* Closes the innermost call of a thread. */
 static void call_close(struct averages *s, struct average_thread *t)
 {
 	struct average_call c = t->calls[--t->count], *above;
@@ -94,7 +93,8 @@ static void call_close(struct averages *s, struct average_thread *t)
 	row_add(s, c.row, c.end_ns - c.begin_ns, c.inside_ns);
 }
 
-/* PyTorch's own bookkeeping is left out, and all steps have one name. */
+/* Returns in *out the name for counting: PyTorch's bookkeeping is left out, and all steps have one
+ * name. */
 static enum status name_of(struct accumulator *f, uint32_t name, uint32_t *out, struct error *err)
 {
 	static const char *const left_out[] = { "aten::is_leaf",
@@ -181,7 +181,7 @@ static enum status averages_put(struct accumulator *f, const struct sorted_batch
 	return ST_OK;
 }
 
-/* Without what is in lists of lists: "[[[4, 8]], [2]]" is "[[], [2]]". */
+/* Writes shapes without the contents of nested lists: "[[[4, 8]], [2]]" becomes "[[], [2]]". */
 static void put_shapes(const char *text, struct buf *out)
 {
 	size_t list = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The boxes of two flame graphs: GPU time by path, and who makes GPUs wait.
+ * The boxes of two flame graphs: GPU time by path, and idle time by the path that causes it.
  *
- * Frames of the framework's own Python and what is short beside the whole are left out: what is in
- * them stands directly below the frame around them.
+ * Frames of the framework's Python code and frames that are too short are left out; their children
+ * are placed directly under the frame around them.
  */
 #include "analyze/report/where/where.h"
 
@@ -14,17 +14,17 @@
 
 TABLE_TYPE(flame, FLAME_COLUMNS, .nest = NEST_NEVER, .is_picture = true);
 
-enum { BOXES_MOST = 600, DEPTH_MOST = 48, LEAST_OF_WHOLE = 500 /* narrower is not drawn */ };
+enum { BOXES_MOST = 600, DEPTH_MOST = 48, LEAST_OF_WHOLE = 500 /* narrower boxes are not drawn */ };
 
 struct box {
 	uint32_t above, node, depth; /* above: 0: the whole */
-	uint64_t ns, at_ns, used_ns; /* used: by those inside that have their place */
+	uint64_t ns, at_ns, used_ns; /* used_ns: of the children that are placed */
 };
 struct flame {
-	struct box *boxes; /* from 1 on, those around one before it; 0 is the whole */
+	struct box *boxes; /* parents come first; 0 is the whole */
 	size_t count, cap;
-	struct map by_name; /* a box below another: its number */
-	uint32_t *of;       /* by node: its box */
+	struct map by_name; /* parent and name to the index of a box */
+	uint32_t *of;       /* by node: index of its box */
 };
 
 static void flame_release(struct flame *all)

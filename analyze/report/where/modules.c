@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules (DEFINITIONS.md 8): the tree of what a model is made of, with the GPU work of its
- * forward, its backward and its recomputation.  What ran inside of a module counts for it and for
- * all modules around it.
+ * The report `modules` (DEFINITIONS.md 8): the tree of a model's modules, with the GPU work of
+ * their forward, backward and recomputation. What runs inside of a module also counts for all
+ * modules around it.
  */
 #include "analyze/report/where/where.h"
 #include "schemas/base/vec.h"
@@ -31,14 +31,16 @@
 	  "when it was first called, since 1970; null: it was captured only")
 static RANK_TABLE(modules, &table_ranks, MODULE_COLUMNS, .since = "first_ns");
 
-struct module {                 /* by node */
-	const char *name;       /* NULL: the node is no module */
-	union value *row;       /* of a module of a rank that was asked for, else NULL */
-	uint32_t inner, around; /* the module that it is in or is; of a module: the one around it */
+struct module {           /* indexed by node */
+	const char *name; /* NULL: the node is not a module */
+	union value *row; /* NULL: not a module, or the rank is filtered out */
+	/* inner: this or the innermost module around it; around: the module around that */
+	uint32_t inner, around;
 	bool has_begun;
 };
 
-/* Of a process with PyTorch's modules no other range is one. */
+/* Returns the module's name, or NULL. In a process with PyTorch's modules other ranges are not
+ * modules. */
 static const char *module_name(const struct trace *t, const struct path_node *node,
 			       bool has_modules)
 {
@@ -62,7 +64,7 @@ static enum status module_enter(struct accumulator *f, struct module *all, uint3
 	all[at].inner = around;
 	if (!name)
 		return ST_OK;
-	/* A module that runs again stands behind a mark and itself. */
+	/* A module that runs again is below a PATH_RECOMPUTE node below itself. */
 	if (trace_get_path(f->trace, node->parent)->class == PATH_RECOMPUTE && around &&
 	    !strcmp(all[around].name, name))
 		around = all[around].around;
@@ -80,8 +82,8 @@ static enum status module_enter(struct accumulator *f, struct module *all, uint3
 	return acc_bounded_row(f, "modules", process, keys, MODULE_PATH, &all[at].row, err);
 }
 
-/* What is at a node, to its module and those around it.  A scope without a range begins with its
- * first work. */
+/* Adds the sums of a node to its module and those around it. A scope without a range begins with
+ * its first work. */
 static void module_add(struct accumulator *f, struct module *all, uint32_t at)
 {
 	struct path_sum sum = paths_at(f->state, at);
@@ -99,7 +101,8 @@ static void module_add(struct accumulator *f, struct module *all, uint32_t at)
 	for (; inner; inner = all[inner].around) {
 		row = all[inner].row;
 		row[MODULE_FORWARD + pass].u64 += sum.gpu_ns;
-		row[MODULE_HOST].u64 += (uint64_t)sum.host_ns; /* of overlaps below 0 */
+		/* may be below 0 if ranges overlap */
+		row[MODULE_HOST].u64 += (uint64_t)sum.host_ns;
 		row[MODULE_IDLE].u64 += sum.idle_ns;
 		row[MODULE_BYTES].u64 += sum.bytes;
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Annotations, phases and NVTX ranges projected to GPUs (DEFINITIONS.md 8): the time from the first
- * begin to the last end of the GPU work launched in a range.  That work often comes after the range
- * has ended, so recent ranges of each thread are kept, each with the one around it.
+ * The report `nvtx`: annotations, phases and NVTX ranges projected to GPUs (DEFINITIONS.md 8): the
+ * time from the first begin to the last end of the GPU work launched in a range. That work often
+ * comes after the range has ended, so recent ranges of each thread are kept, each with the one
+ * around it.
  */
 #include "analyze/engine/report.h"
 #include "schemas/base/sort.h"
@@ -22,19 +23,19 @@
 static RANK_TABLE(nvtx, &table_ranks, NVTX_COLUMNS, .by = "projected_ns");
 
 enum {
-	RANGES_KEPT = 1 << 16, /* of a thread: GPU work may come so many ranges after its launch */
+	RANGES_KEPT = 1 << 16, /* per thread; GPU work may come so many ranges after its launch */
 	NONE = UINT32_MAX,
 };
 
 struct nvtx_range {
-	uint64_t begin_ns, end_ns, first_ns, last_ns; /* of its GPU work; last_ns 0: none */
-	union value *row;                             /* of its name */
-	uint32_t above; /* the range it lies in, by number in the thread; NONE */
+	uint64_t begin_ns, end_ns, first_ns, last_ns; /* of its GPU work; last_ns 0: none yet */
+	union value *row;                             /* row of its name */
+	uint32_t above; /* number of the enclosing range in the thread; NONE */
 };
 struct nvtx_thread {
-	struct nvtx_range *ranges; /* in order; the first is number `first` */
+	struct nvtx_range *ranges; /* in order; ranges[0] has number `first` */
 	size_t count, cap;
-	uint32_t first, innermost; /* innermost: the latest that may still be open; NONE */
+	uint32_t first, innermost; /* innermost: latest range that may be open; NONE */
 };
 struct nvtx {
 	struct name_rows rows;
@@ -47,7 +48,7 @@ static struct nvtx_range *range_at(struct nvtx_thread *t, uint32_t number)
 	return number == NONE || number < t->first ? NULL : &t->ranges[number - t->first];
 }
 
-/* The oldest `count` ranges get no more work. */
+/* Adds up and drops the oldest `count` ranges, which get no more work. */
 static void ranges_close(struct nvtx_thread *t, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -117,7 +118,7 @@ static void put_work(struct accumulator *f, const struct event *e)
 			r->first_ns = e->begin_ns;
 		if (e->end_ns > r->last_ns)
 			r->last_ns = e->end_ns;
-		if (is_inside(t, r)) /* the outer one of that name counts it */
+		if (is_inside(t, r)) /* counted by the outer one of that name */
 			continue;
 		r->row[NVTX_WORKS].u64 += !(e->flags & EVENT_BEGAN_EARLIER);
 		r->row[NVTX_GPU].u64 += e->end_ns - e->begin_ns;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call paths (DEFINITIONS.md 8): the calling-context tree of each rank, a row for each node, and
- * the paths with most of what is counted.
+ * The report `stacks`: call paths (DEFINITIONS.md 8): the calling-context tree of each rank, a row
+ * for each node, and the paths with most of each measure.
  *
- * A node is named by a number that its path alone decides, so that the trees of several inputs add
- * up by their rows.
+ * The id of a node depends only on its path, so that the trees of several inputs add up by their
+ * rows.
  */
 #include "analyze/report/where/where.h"
 
@@ -55,13 +55,14 @@ static const char *const class_words[] = {
 
 /* ---- the rows of one input ---------------------------------------------------------------- */
 
-/* So that a reader which has numbers of JSON as doubles keeps it whole; never 0. */
+/* Returns the id of a node from its hash. It has 53 bits, which JSON readers with doubles keep;
+ * never 0. */
 static uint64_t node_number(uint64_t hash)
 {
 	return (hash >> 11) | 1;
 }
 
-/* Whether a node or one below it has anything. */
+/* Returns for each node whether it or a node below it has anything. The caller frees the array. */
 static bool *paths_used(const struct accumulator *f)
 {
 	const struct path_sums *sums = f->state;
@@ -129,12 +130,11 @@ static enum status stacks_end(struct accumulator *f, struct error *err)
 
 enum { TREE_DEPTH_MAX = 1 << 16 };
 struct tree_node {
-	const union value *row; /* of the table; borrowed */
-	const struct tree_node
-		*above; /* NULL: a root, or a row that damage made its own ancestor */
+	const union value *row;        /* row of the table; borrowed */
+	const struct tree_node *above; /* parent; NULL: a root, or too deep by damage */
 };
 
-/* The rows of the table `paths` as trees, one for each rank, to be freed. */
+/* Builds a tree for each rank from the rows of the table `paths`. The caller frees *out. */
 static enum status tree_take(struct tables *all, struct tree_node **out, struct error *err)
 {
 	struct table *rows = tables_find(all, "paths");
@@ -174,12 +174,12 @@ static bool tree_is(const struct tree_node *n, enum path_class class)
 
 /* ---- the hottest ---------------------------------------------------------------------------- */
 
-enum { HOTTEST = 100 }; /* of each rank, by each of the four */
+enum { HOTTEST = 100 }; /* of each rank, by each measure */
 static const size_t measures[] = { PATH_GPU, PATH_IDLE_NS, PATH_HOST, PATH_BYTES };
 enum { MEASURES = 4 };
 struct stack {
-	uint64_t gpu_ns, idle_ns, host_ns, bytes; /* as in `measures` */
-	uint64_t rank;                            /* the first row of its rank */
+	uint64_t gpu_ns, idle_ns, host_ns, bytes; /* in the order of `measures` */
+	uint64_t rank;                            /* index of the first row of its rank */
 	uint64_t node;
 	bool is_hot;
 };
@@ -211,7 +211,7 @@ static enum status stack_row(struct tables *all, const struct tree_node *n, cons
 	for (size_t i = 0; i < RANK_KEYS; i++)
 		keys[i] = n->row[i];
 	TRY(table_row(tables_find(all, "stacks"), keys, &row, err));
-	/* Paths that differ in classes of ranges alone are one row. */
+	/* Paths that differ only in classes of ranges share a row. */
 	uint64_t *cells[] = { &row[STACK_GPU].u64, &row[STACK_IDLE].u64, &row[STACK_HOST].u64,
 			      &row[STACK_BYTES].u64, &row[STACK_CALLS].u64 };
 	const uint64_t values[] = { s->gpu_ns, s->idle_ns, s->host_ns, s->bytes,
@@ -222,7 +222,7 @@ static enum status stack_row(struct tables *all, const struct tree_node *n, cons
 	return ST_OK;
 }
 
-/* Leaves of work and of idle time count for the range that they are in. */
+/* Sums up the rows. Leaves for work and idle time are added to the range around them. */
 static void stacks_sum(const struct tree_node *tree, size_t count, struct stack *all)
 {
 	size_t first = 0;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* where.h - what the reports that ask where in the model have in common, and for pages. */
+/* where.h - shared by the reports about places in the model, and their interface for pages. */
 #pragma once
 
 #include "analyze/engine/report.h"
 #include "convert/stage/path_sums.h"
 
 /*
- * Sums by path of one input: the state of these reports.  Idle time is at leaves of class PATH_IDLE
- * below the path that makes the GPU wait (struct idle_segment); the name of a leaf is its cause and
- * phase.
+ * Sums by path over one input: the state of these reports. Idle time is in leaves of class
+ * PATH_IDLE below the path that makes the GPU wait (struct idle_segment). The name of a leaf is its
+ * cause and phase.
  */
-/* Members of a report whose state begins with `struct path_sums`. */
+/* Members for reports whose state begins with `struct path_sums`. */
 enum status paths_put(struct accumulator *f, const struct sorted_batch *w, struct error *err);
 void paths_release(struct accumulator *f);
 
-/* Nodes so far, whose ids ascend from a parent to its children: one more than the highest id. */
+/* Returns the highest id of a node so far + 1. A parent has a lower id than its children. */
 uint32_t paths_count(const struct accumulator *f);
-/* What is at a node; zeros where nothing is. */
+/* Returns the sums of a node, or zeros. */
 struct path_sum paths_at(const struct path_sums *s, uint32_t node);
-/* The process of each node, to be freed; NULL: no memory. */
+/* Returns the process of each node, to be freed by the caller; NULL: out of memory. */
 uint32_t *paths_processes(const struct accumulator *f);
-/* The text of a leaf of class PATH_IDLE: "launch", "host:forward". */
+/* Writes the text of a PATH_IDLE leaf: "launch", "host:forward". */
 enum { IDLE_TEXT = 512 };
 void paths_idle_text(const struct accumulator *f, const struct path_node *leaf,
 		     char out[IDLE_TEXT]);
 
-/* Where the boxes of the page's flame graphs lie. */
+/* Positions of the boxes in the page's flame graphs. */
 #define FLAME_COLUMNS(X)                                                                           \
 	X(FLAME_KIND, "kind", NULL, TEXT, KEY, "gpu or idle")                                      \
 	X(FLAME_DEPTH, "depth", NULL, U64, KEY, "0: the whole; 1: the outermost frames")           \
@@ -36,8 +36,8 @@ void paths_idle_text(const struct accumulator *f, const struct path_node *leaf,
 enum { FLAME_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_flame;
 
-/* Makes the rows, where the run wants pictures. */
+/* Makes the rows, if pictures are wanted. */
 enum status flame_end(struct accumulator *f, const struct path_sums *sums, struct error *err);
 
-/* The second leaves Python functions out: PyTorch 2.5 knows none there, 2.13 does. */
+/* The second leaves out Python functions: PyTorch 2.5 does not list them, 2.13 does. */
 extern const struct report_type report_compat_pytorch, report_compat_pytorch_ops;
