@@ -67,7 +67,7 @@ const struct option config_options[] = {
 	  AT(workers), "no" },
 	{ "enabled", 0, OPTION_FLAG, NULL, "no: run the program without recording it", AT(enabled),
 	  "yes" },
-	/* spelling of other profilers' guides */
+	/* The spelling of other profilers' guides. */
 	{ "profiling.enabled", 0, OPTION_FLAG, NULL, NULL, AT(enabled), "yes" },
 	{ 0 }
 };

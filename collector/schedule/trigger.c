@@ -25,7 +25,7 @@ const char *trigger_word(enum trigger_kind kind)
 	return words[kind];
 }
 
-/* ---- "slow=1.5,hang=300s" ---- */
+/* ---- parser of "slow=1.5,hang=300s" ---- */
 
 static enum status parse_factor(const char *text, size_t len, double *out, struct error *err)
 {

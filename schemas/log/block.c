@@ -4,7 +4,7 @@
 #include "schemas/base/bytes.h"
 #include "schemas/base/crc32c.h"
 
-/* "TBLK", for which a reader searches after damage. */
+/* "TBLK"; a reader searches for it after a damaged block. */
 #define BLOCK_MAGIC 0x4b4c4254u
 
 enum { AT_MAGIC = 0, AT_HEADER_CRC = 4, CRC_FROM = 8 };

@@ -39,7 +39,7 @@ bool cupti_desc_is_noise(const struct cupti_layout *p, const uint8_t *record)
 static const char *made_name(const struct cupti_layout *p, const uint8_t *record)
 {
 	enum { DECOMPRESS = 54, MEMORY_POOL = 50, JIT = 52 };
-	/* CUpti_ActivityOverheadKind, in Kineto's words */
+	/* Kineto's names for CUpti_ActivityOverheadKind. */
 	static const char *const overheads[] = { "Unknown",
 						 "Buffer Flush",
 						 "Instrumentation",

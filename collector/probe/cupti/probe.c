@@ -2,9 +2,9 @@
 /*
  * Probe for CUPTI: GPU work and the CUDA calls that launch it.
  *
- * It starts in cuInit(), which calls InitializeInjection() where CUDA_INJECTION64_PATH names this
- * library.  In a process that has the library by other ways it starts at the first drain after CUDA
- * was initialized.  Between windows no activity kind is enabled.
+ * It starts in cuInit(), which calls InitializeInjection() if CUDA_INJECTION64_PATH names this
+ * library.  In a process that loaded the library in another way, it starts at the first drain after
+ * CUDA was initialised.  Between windows no activity kind is enabled.
  */
 #include "collector/config/config.h"
 #include "collector/probe/cupti/clock.h"
@@ -26,58 +26,60 @@
 
 #define MS            UINT64_C(1000000)
 #define EXIT_LIMIT_NS (2000 * MS)
-#define CALL_LIMIT_NS (10000 * MS) /* of a call of CUPTI within which the process ends */
+#define CALL_LIMIT_NS (10000 * MS) /* limit of waiting for a call of CUPTI at the exit */
 enum {
-	FLUSH_MS = 1000,       /* what CUPTI holds at a kill at most */
-	BATCH = 32,            /* buffers of which tables are taken before the events of any */
-	REQUEST_COST_NS = 100, /* of pool_request() on a program's thread, about */
+	FLUSH_MS = 1000,       /* period of flushes, which bounds the loss at a kill */
+	BATCH = 32,            /* buffers whose tables are read before events of any of them */
+	REQUEST_COST_NS = 100, /* estimated cost of pool_request() on a program's thread */
 	TEXT_MAX = 16 * 1024,
 	LATE_MS = 1,
-	QUIET_S = 3,        /* without any buffer, until our callbacks are registered again */
-	QUIET_MAX_S = 48,   /* it doubles each time, as a program may have nothing to do */
-	RETRY_MS = 5000,    /* until another tool is asked again to let go of CUPTI */
-	STORM = 10000,      /* calls of the driver in a second, */
-	STORM_SHARE = 1000, /* of which one in so many says what no call of the runtime says */
-	ORPHANS = 16,       /* kernels whose call is not known: the driver's are wanted again */
+	QUIET_S = 3,        /* seconds without a buffer until callbacks are registered again */
+	QUIET_MAX_S = 48,   /* limit of QUIET_S, which doubles, as a program may be idle */
+	RETRY_MS = 5000,    /* pause before another attempt to subscribe to CUPTI */
+	STORM = 10000,      /* driver calls a second from which on they may be noise */
+	STORM_SHARE = 1000, /* they are if fewer than 1 in 1000 is outside of runtime calls */
+	ORPHANS = 16,       /* kernels with unknown calls until driver calls are recorded again */
 };
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
 static struct {
 	const struct config *config;
-	_Atomic bool wanted;             /* a window is open, or warms up */
-	_Atomic bool injected;           /* by cuInit() of this process */
-	_Atomic(struct writer *) writer; /* to be waked */
-	bool is_child;       /* of a fork: its CUDA is alive only if that was called here */
-	uint64_t gave_up_ns; /* when CUPTI refused; 0: it did not */
+	_Atomic bool wanted;   /* a window is open or warms up */
+	_Atomic bool injected; /* cuInit() of this process has called InitializeInjection() */
+	_Atomic(struct writer *) writer; /* the writer that is woken when buffers run low */
+	bool is_child;       /* child of a fork, which can use CUDA only after its own cuInit() */
+	uint64_t gave_up_ns; /* time at which CUPTI refused to start; 0: it did not */
 	_Atomic uint64_t at_cuda_begins_ns; /* cupti_client.on_ns of a start within cuInit() */
 	_Atomic unsigned exit_hooks;
 	bool was_alive;   /* CUDA was initialized when the window or its warmup began */
-	uint64_t late_ns; /* the latest that it was */
+	uint64_t late_ns; /* longest delay of a start after its window began */
 	uint64_t flushed_ns, requests;
 	unsigned reported_version; /* version of the client's report that the log has */
 	uint64_t log;              /* the log that has it */
-	uint64_t moved;            /* buffers requested and completed, at the last look */
+	uint64_t moved;            /* sum of requested and completed buffers at the last check */
 	uint64_t moved_ns, quiet_s, patience_s, steps;
 	uint64_t lost;
 	struct cupti_row_counts weighed;
 	bool needs_driver;
-	_Atomic pid_t hooked; /* the process whose exit it is */
+	_Atomic pid_t hooked; /* process that registered last_words() */
 } state;
 
-/* ---- coming to life ---- */
+/* ---- start ---- */
 
 static void last_words(void)
 {
 	session_exit(EXIT_LIMIT_NS);
-	/* what is behind us takes CUPTI to pieces: not while our writer is in it */
+	/* The handlers after this one tear down CUPTI, which must not happen during a call of our
+	 * writer. */
 	if (getpid() == state.hooked && !cupti_client_is_dead())
 		cupti_client_await_quiet(CALL_LIMIT_NS);
 }
 
 /*
- * Registered late, it runs before what CUDA has registered: the last buffers can be had.  Once with
- * the first buffer, but also at the start: a program may end before we see that buffer.
+ * Registers last_words().  Registered late, it runs before CUDA's own handlers, so that the last
+ * buffers can be read.  It is registered with the first buffer, and also at the start, because a
+ * program may end before we notice that buffer.
  */
 static void hook_exit(unsigned so_far)
 {
@@ -86,7 +88,8 @@ static void hook_exit(unsigned so_far)
 		atexit(last_words);
 }
 
-/* A tool of others may be named where CUDA looks for us, or we may have come later than CUDA. */
+/* Needed because CUDA_INJECTION64_PATH may name another tool, or this library may be loaded after
+ * CUDA's start. */
 bool cupti_is_needed(void)
 {
 	const struct config *c = session_config();
@@ -95,7 +98,8 @@ bool cupti_is_needed(void)
 	       (!state.is_child || atomic_load(&state.injected)) && cuda_is_initialized();
 }
 
-/* The library of another tool that CUDA would have loaded, had tacho-record not named ours. */
+/* Loads the library of another tool that CUDA would have loaded if tacho-record had not named
+ * ours. */
 static void inject_next(void)
 {
 	const char *path = getenv("TACHO_NEXT_INJECTION");
@@ -118,26 +122,28 @@ int InitializeInjection(void)
 		inject_next();
 	if (!c || cupti_client_is_dead())
 		return 1;
-	bool is_first = !atomic_exchange(&state.injected, true); /* a program may call it, too */
+	bool is_first = !atomic_exchange(&state.injected, true); /* programs may call it, too */
 
-	session_stop_working(); /* a worker of a data loader has no need of CUDA */
+	session_stop_working(); /* a data-loader worker would not use CUDA */
 	if (!config_wants_gpu(c))
 		return 1;
 	session_needs_helper();
 	if (!session_word_now())
 		return 1;
-	/* threads that CUPTI makes get no signal that the program's threads wait for */
+	/* Threads that CUPTI creates must not receive signals for which the program's threads
+	 * wait. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	/* a window that is open begins before the first work, on the thread that CUDA waits for */
+	/* An open window must begin before the first work, so it starts on this thread, for which
+	 * CUDA waits. */
 	if (!session_is_active() || !cupti_client_start(c))
 		cupti_client_load(c);
 	else if (is_first)
 		atomic_store(&state.at_cuda_begins_ns, cupti_client.on_ns);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	hook_exit(0);
-	session_thread(true); /* the helper */
-	/* a window that ended while this thread started it found no helper that would end it */
+	session_thread(true); /* starts the helper */
+	/* There was no helper yet to end a window that ended while this thread started it. */
 	if (!session_is_active())
 		cupti_client_stop(0);
 	return 1;
@@ -198,7 +204,7 @@ static void cupti_end(uint64_t now_ns, uint64_t deadline_ns)
 	cupti_client_stop(deadline_ns ? tick_clock_ns(CLOCK_MONOTONIC) + left_ns : 0);
 }
 
-/* ---- telling ---- */
+/* ---- attributes of the log ---- */
 
 __attribute__((format(printf, 2, 3))) static void add_sentence(struct buf *b, const char *format,
 							       ...)
@@ -219,7 +225,7 @@ static void set_attribute(struct writer *w, const char *key, struct buf *b, bool
 	buf_clear(b);
 }
 
-/* What is missing in this recording, or may be wrong. */
+/* Appends what is missing in this recording or may be wrong. */
 static void put_doubts(struct buf *b, const struct cupti_report *t, uint64_t late)
 {
 	if (late)
@@ -257,13 +263,13 @@ static void put_doubts(struct buf *b, const struct cupti_report *t, uint64_t lat
 		add_sentence(b, "threads of calls are told by other numbers than the kernel's");
 }
 
-/* Of a window in which CUDA was alive from the start. */
+/* Returns how late recording began in a window in which CUDA was in use from the start, in ns. */
 static uint64_t late_ns(const struct writer *w)
 {
 	uint64_t begin_ns = writer_window_begin(w), on_ns = cupti_client.on_ns + tick_base_ns();
 
 	if (cupti_client.on_ns == atomic_load(&state.at_cuda_begins_ns))
-		return 0; /* there was no work before */
+		return 0; /* there was no work before cuInit() */
 	if (begin_ns && state.was_alive && on_ns > begin_ns + LATE_MS * MS)
 		state.late_ns = on_ns - begin_ns > state.late_ns ? on_ns - begin_ns : state.late_ns;
 	return state.late_ns;
@@ -324,10 +330,10 @@ static uint64_t steps_so_far(void)
 }
 
 /*
- * Another tool may put its callbacks in the place of ours, or disable our kinds.  Before CUDA 13.2
- * CUPTI does not tell; what shows is that no buffer comes or goes.  That is normal, too, while a
- * GPU is behind, because a flush leaves a buffer in which one record is incomplete.  So all is
- * enabled again, and only records can tell later whether something was missed.
+ * Another tool may replace our callbacks or disable our kinds.  Before CUDA 13.2 CUPTI does not
+ * report this; the only sign is that no buffer comes or goes.  That is normal, too, while a GPU is
+ * behind, because a flush keeps a buffer in which one record is incomplete.  So everything is
+ * enabled again, and only later records show whether something was missed.
  */
 static void look_for_others(void)
 {
@@ -351,9 +357,10 @@ static void look_for_others(void)
 }
 
 /*
- * A CUPTI that cannot leave out single calls (before 12.5) makes a record of every call of the
- * driver, also of the many that the runtime's calls and noise consist of.  While nearly all are of
- * these, none is recorded.  A kernel whose call is unknown shows that the driver launched it.
+ * A CUPTI that cannot exclude single calls (before 12.5) records every call of the driver,
+ * including the many within calls of the runtime and noise.  While nearly all are of these, driver
+ * calls are not recorded.  Kernels whose calls are unknown show that the driver launched them, so
+ * driver calls are recorded again.
  */
 static void weigh_driver_calls(void)
 {
@@ -450,7 +457,7 @@ static unsigned cupti_drain(struct writer *w, uint64_t now_ns)
 	return pool_fullness();
 }
 
-/* Buffers do not run out while nothing is kept. */
+/* Returns buffers to the pool during a warmup, so that they do not run out. */
 static void cupti_warmup(void)
 {
 	struct pool_buffer batch[BATCH];
