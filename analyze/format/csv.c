@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One table: the first of the one report asked for.  RFC 4180, but lines end in \n. */
+/* Writes one table: the first one of the only requested report. RFC 4180, but lines end in \n. */
 #include "analyze/format/format.h"
 
 #include "convert/base/csv.h"

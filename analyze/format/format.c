@@ -59,7 +59,8 @@ static int compare_prefix(const struct table_type *type, const union value *row,
 	return 0;
 }
 
-/* The first row that is not before (after: not before or at) the parent. */
+/* Returns the index of the first row that is not before the parent's or, with `after`, that is
+ * after them. */
 static size_t bound(const struct view *v, const union value *parent, size_t keys, bool after)
 {
 	size_t low = 0, high = v->count;

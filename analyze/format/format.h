@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h - how the tables of a run are printed.
+ * format.h - prints the tables of a run.
  *
- * A format appends bytes to a buffer.  It uses no file, terminal or environment: the request says
- * what the terminal can show.  The same tables give the same bytes.
+ * A format appends bytes to a buffer. It uses no file, terminal or environment: the request
+ * contains what the terminal can show. The same tables give the same bytes.
  *
- * To add a format: write NAME/NAME.c that exports `const struct format_type format_NAME`, add
+ * To add a format: write NAME/NAME.c that exports `const struct format_type format_NAME`, and add
  * X(NAME) to FORMAT_LIST below.
  */
 #pragma once
@@ -13,24 +13,25 @@
 #include "analyze/engine/report.h"
 #include "schemas/base/buf.h"
 
-enum colour { COLOUR_NONE, COLOUR_16, COLOUR_DARK, COLOUR_LIGHT }; /* the last two: 24 bit */
+/* the last two use 24-bit colours */
+enum colour { COLOUR_NONE, COLOUR_16, COLOUR_DARK, COLOUR_LIGHT };
 
-enum wording { VIEW_OWN, VIEW_LIGHTNING, VIEW_METRICS }; /* of phases, as text */
+enum wording { VIEW_OWN, VIEW_LIGHTNING, VIEW_METRICS }; /* how the text format shows phases */
 
 struct format_request {
 	struct tables *tables;
-	const struct report_type *const *reports; /* asked for; ends with NULL */
-	const struct report_type *hidden;         /* of them one that pages do not show, or NULL */
-	/* The rest is for text only. */
+	const struct report_type *const *reports; /* the requested ones; ends with NULL */
+	const struct report_type *hidden;         /* one of them that pages do not show, or NULL */
+	/* The following members are only for text. */
 	enum colour colour;
 	bool is_utf8;
 	enum wording view;
 	unsigned width; /* columns of a terminal */
 };
 struct format_type {
-	const char *name;       /* as in --format NAME */
+	const char *name;       /* the argument of --format */
 	const char *help;       /* one line */
-	enum pictures pictures; /* that it shows */
+	enum pictures pictures; /* which pictures it shows */
 	enum status (*write)(const struct format_request *how, struct buf *out, struct error *err);
 	/* For a format that is a folder of files, otherwise NULL: appends the name and the bytes of
 	 * file `index`; *more is false after the last one. */
@@ -38,9 +39,9 @@ struct format_type {
 			    struct buf *out, bool *more, struct error *err);
 };
 
-/* Appends nine significant digits; null if the number is not finite. */
+/* Appends a number with nine significant digits; null if it is not finite. */
 void put_json_number(struct buf *out, double v);
-/* Appends the JSON Schema of what `json` writes for all reports. */
+/* Appends the JSON Schema of the output of `json` for all reports. */
 void put_json_schema(struct buf *out);
 
 /* The rows of a table in printing order; rows below one parent are adjacent. */
@@ -50,16 +51,16 @@ struct view {
 	union value **rows;
 	size_t count;
 };
-/* One view for each table, in order; free them with views_free().  Rows belong to the tables. */
+/* Makes a view for each table, in order. Free them with views_free(). Rows belong to the tables. */
 enum status views_new(struct view **out, struct tables *tables, struct error *err);
 void views_free(struct view *views, const struct tables *tables);
-/* The view of a table; it has no rows if the table was not requested. */
+/* Returns the view of a table; it has no rows if the table was not requested. */
 struct view view_find(const struct view *views, const struct tables *tables, const char *name);
-/* The rows of `v` whose first `keys` columns are those of `parent`. */
+/* Returns the rows of `v` whose first `keys` columns are those of `parent`. */
 struct view view_below(const struct view *v, const union value *parent, size_t keys);
-/* Whether pages show it: a column besides those of the parent has a title. */
+/* Returns whether pages show the table: it has a titled column besides those of its parent. */
 bool view_is_shown(const struct view *v);
-/* A cell by its column's name; NO_U64 (as a double a NAN) or NULL past the last row. */
+/* Return a cell by its column's name; NO_U64 (NAN as a double) or NULL past the last row. */
 union value view_cell(const struct view *v, size_t row, const char *column);
 static inline uint64_t view_u64(const struct view *v, size_t row, const char *column)
 {
@@ -69,7 +70,7 @@ static inline double view_number(const struct view *v, size_t row, const char *c
 {
 	return (double)view_cell(v, row, column).u64;
 }
-/* A cell of a column of texts; "" if it is null. */
+/* Returns a text cell; "" if it is null. */
 const char *view_text(const struct view *v, size_t row, const char *column);
 
 /* The registry of formats of reports, in the order of --help. */
@@ -81,11 +82,7 @@ FORMAT_LIST(X)
 #undef X
 
 extern const struct format_type *const format_types[];   /* ends with NULL */
-const struct format_type *format_find(const char *name); /* NULL: there is none */
-
-/*
- * The files of a format that writes several, into a folder that the caller opened.
- */
+const struct format_type *format_find(const char *name); /* NULL: no such format */
 
 struct out;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds the list and the look-up by name, nothing else: no cycle of objects may run through it. */
+/* Contains only the list and the look-up by name, so that no cycle of objects runs through it. */
 #include "analyze/format/format.h"
 
 const struct format_type *const format_types[] = {

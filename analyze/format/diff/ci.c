@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison of two runs for those who build and test: JUnit's XML, and GitHub's annotations. */
+/* A comparison of two runs for CI systems: JUnit's XML, and GitHub's annotations. */
 #include "analyze/format/diff/diff.h"
 
 #include "schemas/base/utf8.h"
 
-/* XML 1.0 has no control characters but three, and no bytes that are no character. */
+/* Writes text for XML 1.0, which allows only three control characters, and valid UTF-8. */
 static void put_xml(struct buf *out, const char *text)
 {
 	static const char *const names[128] = {
@@ -78,7 +78,7 @@ void diff_put_junit(const struct diff *d, struct buf *out)
 	buf_put_text(out, "  </properties>\n");
 	put_unlikes(d, out);
 	buf_put_text(out, "  <testcase classname=\"tacho\" name=\"mean step\"");
-	/* JUnit has seconds: the step of B is what was measured. */
+	/* JUnit expects seconds: the step of B. */
 	buf_putf(out, " time=\"%.9f\">\n", (double)d->b.mean_ns / 1e9);
 	if (is_slower || is_open) {
 		buf_put_text(out, is_slower ? "   <failure" : "   <skipped");
@@ -98,7 +98,8 @@ void diff_put_junit(const struct diff *d, struct buf *out)
 	buf_put_text(out, "</system-out>\n  </testcase>\n </testsuite>\n</testsuites>\n");
 }
 
-/* A workflow command ends with its line, and has % for what would end it. */
+/* Writes text of a workflow command, which ends with its line, so % escapes line breaks and
+ * itself. */
 static void put_command(struct buf *out, const char *text)
 {
 	for (; *text; text++) {

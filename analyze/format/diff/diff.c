@@ -15,7 +15,8 @@ const struct report_type *const diff_reports[] = { &report_summary, &report_step
 /* ---- the series of steps ---------------------------------------------------------------- */
 
 struct timed {
-	uint64_t number, occurrence; /* occurrence: windows may count from the same number */
+	/* occurrence: several windows may begin with the same number */
+	uint64_t number, occurrence;
 	uint64_t wall_ns;
 };
 
@@ -41,7 +42,7 @@ static size_t take_steps(struct table *t, struct timed *all)
 		const union value *row = table_at(t, i);
 
 		occurrence = i && same_step(t, i - 1, i) ? occurrence + 1 : 0;
-		/* Of a long run every Nth stands for all; the longest beside would not. */
+		/* In a long run every Nth step represents all; the kept longest ones would not. */
 		if (row[counted].u64 == 1 && !(row[flags].text && strstr(row[flags].text, "extra")))
 			all[n++] = (struct timed){ row[RANK_KEYS].u64, occurrence, row[wall].u64 };
 	}
@@ -49,7 +50,8 @@ static size_t take_steps(struct table *t, struct timed *all)
 	return n;
 }
 
-/* A value a step of the job: ranks step together, so they are no independent observations. */
+/* Reads one value for each step of the job. Ranks step together, so their steps are not independent
+ * observations. */
 static enum status take_series(struct diff_side *s, struct tables *all, struct error *err)
 {
 	struct table *t = tables_find(all, "steps");
@@ -95,7 +97,7 @@ static enum status side_take(struct diff_side *s, struct tables *all, struct err
 	s->window_steps = tables_sum(all, "ranks", "window_steps");
 	s->mean_ns = s->series.count ? (int64_t)llround(s->series.mean) : 0;
 	uint64_t summed = tables_sum(all, "steps_summed", "counted");
-	if (summed) { /* the mean is of all steps, its error that of those which have rows */
+	if (summed) { /* the mean is over all steps, its error only over those with rows */
 		s->mean_ns = (int64_t)(tables_sum(all, "step_stats", "sum_ns") /
 				       tables_sum(all, "step_stats", "counted"));
 		s->series.mean = (double)s->mean_ns;
@@ -124,7 +126,7 @@ static const struct sort_key by_owner[] = { UP(struct diff_owner, class),
 					    UP(struct diff_owner, name),
 					    { .type = SORT_NONE } };
 
-/* Of one side: each with its time over all steps. */
+/* Lists the owners of one side with their time over all steps. */
 static size_t take_owned(struct tables *all, bool is_b, struct diff_owner *out)
 {
 	struct table *t = tables_find(all, "owned");
@@ -154,7 +156,7 @@ void diff_times_add(struct diff_times *to, const struct diff_times *more)
 	to->difference_ns += more->difference_ns;
 }
 
-/* Ranks of one owner stand together. */
+/* Adds up the ranks of each owner, which are adjacent. */
 static void owners_take(struct diff *d, const struct diff_owner *all, size_t count)
 {
 	uint64_t ns[2] = { 0, 0 };
@@ -171,7 +173,7 @@ static void owners_take(struct diff *d, const struct diff_owner *all, size_t cou
 		o.ns.difference_ns = o.ns.b_ns - o.ns.a_ns;
 		o.ns.size_ns = llabs(o.ns.difference_ns);
 		ns[0] = ns[1] = 0;
-		/* The part of an owner: the last one, or a new one; owners come sorted. */
+		/* Owners are sorted, so the part is the last one, or a new one. */
 		bool work = is_work(o.class);
 		struct diff_part *p = d->part_count ? &d->parts[d->part_count - 1] : NULL;
 
@@ -210,7 +212,7 @@ enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double
 	sort_rows(all, count, sizeof(*all), by_owner);
 	owners_take(d, all, count);
 	free(all);
-	/* What closes: windows are longer than their steps, or steps were left out. */
+	/* The closing part: windows are longer than their steps, or steps were left out. */
 	struct diff_part *rest = &d->parts[d->part_count];
 
 	for (size_t i = 0; i < d->part_count; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The difference between A and B as edits (DEFINITIONS.md 8): what one side has less of is taken
- * from the replay of the other, one thing after the other, and each is worth what the step then
- * loses.  Only what shrinks is replayed, as nothing that is not there can be made longer.
+ * Expresses the difference between A and B as edits (DEFINITIONS.md 8). What one side has less of
+ * is removed from the replay of the other, one edit after the other, and the value of each is the
+ * resulting change of the step. Only shrinking is replayed, because work that does not exist cannot
+ * be extended.
  */
 #include "analyze/format/diff/diff.h"
 
@@ -15,11 +16,11 @@
 
 enum { KINDS_MOST = REPLAYED_SETS - 1, KIND_TEXT = 48, CHAIN_MOST = DIFF_EDITS / 2 };
 
-struct scaled { /* of time that an edit scales */
+struct scaled { /* time that an edit scales */
 	char edit[KIND_TEXT];
 	uint64_t number;
-	double ns[2];   /* per step of A and of B */
-	double less_ns; /* by which the other side has less */
+	double ns[2];   /* per step, in A and in B */
+	double less_ns; /* how much less the other side has */
 };
 struct kinds {
 	struct scaled all[KINDS_MOST];
@@ -32,7 +33,7 @@ static void kind_add(struct kinds *k, const char *word, const char *name)
 	char edit[KIND_TEXT];
 	int len = snprintf(edit, sizeof(edit), "%s%s", word, name);
 
-	/* names of the user's own phases may be no pattern */
+	/* names of the user's phases may contain special characters */
 	if (len >= KIND_TEXT - 4 || strpbrk(name, ",;=*?[\\"))
 		return;
 	while (i < k->count && strcmp(k->all[i].edit, edit) != 0)
@@ -69,7 +70,7 @@ static void kinds_take(struct kinds *k, struct tables *a, struct tables *b)
 	}
 }
 
-/* How much of each kind the steps of a side have. */
+/* Computes how much of each kind the steps of a side have. */
 static enum status amounts_take(struct replayed *r, struct kinds *k, size_t side, struct error *err)
 {
 	char sets[KINDS_MOST][KIND_TEXT];
@@ -89,7 +90,7 @@ static const struct sort_key by_less[] = { DOWN(struct scaled, less_ns),
 					   UP(struct scaled, number),
 					   { .type = SORT_NONE } };
 
-/* Takes from a side, in the order of size, what the other has less of. */
+/* Removes from a side what the other has less of, the largest first. */
 static enum status chain_replay(struct diff *d, struct replayed *r, struct kinds *k, size_t side,
 				struct error *err)
 {
@@ -101,7 +102,7 @@ static enum status chain_replay(struct diff *d, struct replayed *r, struct kinds
 		struct scaled *one = &k->all[i];
 
 		one->less_ns = one->ns[side] - one->ns[!side];
-		/* calls that both sides have wait on both */
+		/* calls that both sides have can wait on both */
 		if (!strncmp(one->edit, "cause:", 6) && one->ns[!side] > 0)
 			one->less_ns = 0;
 	}
@@ -136,14 +137,15 @@ static enum status chain_replay(struct diff *d, struct replayed *r, struct kinds
 	return ST_OK;
 }
 
-/* The place in the model that has half of what changed of such work or waiting; NULL: none has. */
+/* Returns the place in the model with at least half of the change of such work or waiting; NULL:
+ * none. */
 static const char *place_of(const struct diff *d, const struct diff_edit *e)
 {
 	const char *colon = strchr(e->text, ':'), *word = e->text;
 	int64_t sum_ns = 0, most_ns = 0;
 	const char *place = NULL;
 
-	if (colon && *word != 'h') /* host:forward is the whole cause */
+	if (colon && *word != 'h') /* host:forward is the name of a cause */
 		word = colon + 1;
 	size_t len = strcspn(word, "=");
 	for (size_t i = 0; i < d->model_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tacho.diff/1: one list of keys makes the JSON and its schema. */
+/* tacho.diff/1: one list of keys defines the JSON and its schema. */
 #include "analyze/format/diff/diff.h"
 
 #include "schemas/base/json_text.h"

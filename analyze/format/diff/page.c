@@ -13,12 +13,13 @@ enum { NAME_WIDTH = 40, HTML_NAME_WIDTH = 60, OWNER_AT = 78, BAR_WIDTH = 20 };
 struct diff_page {
 	const struct diff *d;
 	enum medium medium;
-	unsigned width; /* of a terminal */
+	unsigned width; /* columns of a terminal */
 	struct time_unit unit;
-	int64_t most_ns; /* the greatest difference: a whole bar */
+	int64_t most_ns; /* the greatest difference, for a whole bar */
 };
 
-/* A time has a sign only where it closes the sum and is below zero; a difference always has one. */
+/* Adds both times and the difference. Only the closing part has signed times; a difference always
+ * has a sign. */
 static void add_three(const struct diff_page *p, struct block_row *r, const struct diff_times *ns,
 		      struct blocks *b)
 {
@@ -46,7 +47,7 @@ static enum token token_of(const struct diff_page *p, const char *class, const c
 	return token == TOKEN_OTHER && of ? token_of_kind(of) : token;
 }
 
-/* Both times and their difference. */
+/* Columns for both times and the difference. */
 #define TIME_COLUMNS(p, b)                                                                         \
 	{ .title = "A", .html = blocks_text(b, "A %s", (p)->unit.name), .end = 52 },               \
 		{ .title = "B",                                                                    \
@@ -62,7 +63,7 @@ static double share_of(const struct diff_page *p, int64_t difference_ns)
 	return p->most_ns ? (double)difference_ns / (double)p->most_ns : 0;
 }
 
-/* Rows of several: the rest, what lies outside of steps, the mean step. */
+/* Adds a row for several: the rest, the time outside of steps, or the mean step. */
 static void add_sum(const struct diff_page *p, struct block_table *t, const char *class,
 		    const char *label, const struct diff_times *ns, struct blocks *b)
 {
@@ -79,7 +80,7 @@ static void add_sum(const struct diff_page *p, struct block_table *t, const char
 	bar->class = ns->difference_ns < 0 ? "bar one less" : "bar one";
 }
 
-/* Of the parts that are not printed: whether they changed. */
+/* Returns the label for the parts that are not shown, by whether they changed. */
 static const char *rest_text(const struct diff_page *p, size_t from, size_t end, struct blocks *b)
 {
 	bool has_changed = !diff_is_unchanged(p->d, &p->d->parts[from].ns);
@@ -99,7 +100,7 @@ static void add_parts(const struct diff_page *p, struct blocks *b)
 	struct diff_times rest = { .a_ns = 0 }, all = { .a_ns = 0 };
 
 	while (shown && diff_is_unchanged(d, &d->parts[shown - 1].ns))
-		shown--; /* they are sorted, the greatest first */
+		shown--; /* sorted by descending difference */
 	const struct block_column columns[] = {
 		{ .title = "class", .text = "", .class = "label", .is_left = true },
 		{ .title = "phase or cause",
@@ -190,7 +191,7 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 			      diff_is_unchanged(d, &d->owners[i].ns) ? "unchanged" : "more");
 }
 
-/* Where GPUs wait, and steps that changed alone: a name and three times. */
+/* Adds a table of names and times, for places where GPUs wait and for steps that changed alone. */
 static struct block_table *add_named(const struct diff_page *p, const char *md, struct blocks *b)
 {
 	const struct block_column columns[] = {
@@ -276,7 +277,7 @@ static void add_reason(const struct diff *d, enum role role, struct blocks *b)
 		add_sentencef(b, role, 0, "%s", reason);
 }
 
-/* What is unlike before any time is compared comes before the times. */
+/* Adds settings that differ, above the times. */
 static void add_unlikes(const struct diff *d, struct blocks *b)
 {
 	for (size_t i = 0; i < d->unlike_count; i++) {
@@ -292,7 +293,7 @@ static void add_unlikes(const struct diff *d, struct blocks *b)
 
 /* ---- the top ---------------------------------------------------------------------------- */
 
-/* "6 steps, 2 ranks, 2 GPUs" */
+/* Returns "6 steps, 2 ranks, 2 GPUs". */
 static const char *size_text(const struct diff_side *s, const char *steps, struct blocks *b)
 {
 	return blocks_text(b, "%s step%s \xc2\xb7 %llu rank%s \xc2\xb7 %llu GPU%s", steps,

@@ -24,7 +24,7 @@ struct diff_series diff_series(const double *values, size_t count)
 	return s;
 }
 
-/* The fraction of the incomplete beta function (Lentz). */
+/* Returns the continued fraction of the incomplete beta function (Lentz's method). */
 static double beta_fraction(double a, double b, double x)
 {
 	double c = 1, d = 1 - (a + b) * x / (a + 1), value, step;
@@ -78,7 +78,7 @@ double diff_t(double freedom, double outside)
 	return (low + high) / 2;
 }
 
-/* Half of Welch's interval; INFINITY where a side is worth less than two steps. */
+/* Returns half of Welch's interval; INFINITY if a side has fewer than two effective steps. */
 static double half_of(const struct diff_series *a, const struct diff_series *b)
 {
 	if (a->count < 2 || b->count < 2 || a->effective < 2 || b->effective < 2)
@@ -92,7 +92,8 @@ static double half_of(const struct diff_series *a, const struct diff_series *b)
 	return diff_t(freedom, 0.05) * sqrt(va + vb);
 }
 
-/* Steps a side for an interval of +-limit: its width falls with the root of their count. */
+/* Returns the steps per side for an interval of +-limit, whose width falls with the root of their
+ * number. */
 static double needed_of(const struct diff_series *a, const struct diff_series *b, double half,
 			double limit)
 {

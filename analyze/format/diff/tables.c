@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --diff as csv: exact values. */
+/* --diff as csv, with exact values. */
 #include "analyze/format/diff/diff.h"
 
 #include "convert/base/csv.h"
@@ -14,8 +14,8 @@ static void csv_cell(struct buf *out, const char *text)
 	buf_put_byte(out, ',');
 }
 
-/* A row a part and a row an owner; those of one class and phase add up to the part's.  A row an
- * edit of the replayed median step, and what these leave of its difference. */
+/* Writes a row for each part and each owner; the owners of a class and phase add up to the part.
+ * Then a row for each edit of the replayed median step, and one for the unexplained rest. */
 void diff_put_csv(const struct diff *d, struct buf *out)
 {
 	buf_put_text(out, "what,class,phase,cause,name,a_ns,b_ns,difference_ns\n");

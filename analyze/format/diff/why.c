@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes the difference between A and B: what they were run and recorded with, which of their
- * steps, and where GPUs wait.
+ * Explains the difference between A and B: what was run and recorded, which steps changed, and
+ * where GPUs wait.
  */
 #include "analyze/format/diff/diff.h"
 
@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- what is not equal before any time is compared -------------------------------------- */
+/* ---- settings that differ --------------------------------------------------------------- */
 
-/* Adds a value to "A100, H100" unless it is there. */
+/* Adds a value to a list such as "A100, H100", unless the list contains it. */
 static void value_add(char list[DIFF_VALUES], const char *value)
 {
 	size_t len = strlen(list), value_len = strlen(value);
@@ -63,7 +63,7 @@ void diff_unlikes_take(struct diff *d, struct tables *a, struct tables *b)
 		one->what = asked[i].what;
 		values_take(a, asked[i].table, asked[i].key, one->a);
 		values_take(b, asked[i].table, asked[i].key, one->b);
-		/* a profile has a process's name, a log its arguments */
+		/* a profile has only the process's name, a log also its arguments */
 		bool is_told = strcmp(one->what, "command line") != 0 ||
 			       (strchr(one->a, ' ') && strchr(one->b, ' '));
 		d->unlike_count += is_told && strcmp(one->a, one->b) != 0;
@@ -72,7 +72,7 @@ void diff_unlikes_take(struct diff *d, struct tables *a, struct tables *b)
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-/* A step is apart if it changed by more than all the others, and by enough to matter. */
+/* Marks steps that changed by more than all others, and by enough to matter. */
 static enum status apart_take(struct diff *d, struct error *err)
 {
 	uint64_t *sizes = calloc(d->step_count + 1, sizeof(*sizes));
@@ -104,7 +104,7 @@ enum status diff_steps_take(struct diff *d, struct error *err)
 {
 	double *differences;
 
-	/* Both sides' steps in one order: (occurrence, number). */
+	/* Merge the steps of both sides, which are sorted by (occurrence, number). */
 	const struct diff_wall *a = d->a.walls, *b = d->b.walls;
 	const struct diff_wall *a_end = a + d->a.series.count, *b_end = b + d->b.series.count;
 
@@ -142,7 +142,7 @@ enum status diff_steps_take(struct diff *d, struct error *err)
 
 /* ---- where GPUs wait -------------------------------------------------------------------- */
 
-struct wait { /* of one side */
+struct wait { /* a wait of one side */
 	const char *cause, *range, *python, *call;
 	uint64_t ns;
 	bool is_b;
@@ -153,7 +153,7 @@ static const struct sort_key by_place[] = { UP(struct wait, cause),
 					    UP(struct wait, call),
 					    { .type = SORT_NONE } };
 
-/* `names`: the columns of the four texts; NULL: none. */
+/* Lists the waits of one side. `names`: the columns of the four texts; NULL: none. */
 static size_t waits_take(struct tables *all, const char *table, const char *const names[4],
 			 bool is_b, struct wait *out)
 {
@@ -232,14 +232,14 @@ void diff_place_text(const struct diff_place *p, char out[DIFF_PLACE])
 	snprintf(out, DIFF_PLACE, "%s%s%s", range, range[0] && python[0] ? " at " : "", python);
 }
 
-/* ---- in words --------------------------------------------------------------------------- */
+/* ---- sentences -------------------------------------------------------------------------- */
 
 static bool goes_along(int64_t difference_ns, const struct diff *d)
 {
 	return difference_ns != 0 && (difference_ns > 0) == (d->estimate.difference > 0);
 }
 
-/* What of a part most of it is; "" where nothing has a name. */
+/* Writes what has most of a part; "" if nothing in it has a name. */
 static void most_of(const struct diff *d, const struct diff_part *p, char out[DIFF_PLACE])
 {
 	out[0] = '\0';
@@ -262,7 +262,7 @@ static void most_of(const struct diff *d, const struct diff_part *p, char out[DI
 	}
 }
 
-/* The step apart that changed most; NULL: steps changed alike. */
+/* Returns the marked step that changed most; NULL: none is marked. */
 static const struct diff_step *step_apart(const struct diff *d)
 {
 	const struct diff_step *most = NULL;

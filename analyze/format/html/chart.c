@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Charts.  Each is an <svg> without viewBox, so that what is written in it keeps its size; places
- * are percent of its width.
+ * Charts. Each is an <svg> without viewBox, so that its texts keep their size; positions are
+ * percentages of its width.
  */
 #include "analyze/format/html/html.h"
 #include "analyze/report/sparkline.h"
@@ -13,13 +13,13 @@
 /*
  * ---- steps ------------------------------------------------------------------------------
  *
- * Two lines for each step on one scale: the host by phase, the GPU by stacked shares, so that area
- * is time.
+ * Two lines for each step on one scale: the host by phase, the GPU by stacked shares, so that areas
+ * are proportional to time.
  */
 
 enum { GPU_HEIGHT = 100 };
 
-/* How many bins from `i` on have the same letter. */
+/* Returns how many bins from `i` on have the same letter. */
 static size_t run_length(const char *bins, size_t i)
 {
 	size_t end = i;
@@ -45,12 +45,12 @@ static void say_gpu(struct buf *out, const struct step_timeline *s)
 	html_raw(out, "\">");
 }
 
-/* Runs of one letter, a path for each colour. */
+/* Draws the runs of one letter, with a path for each colour. */
 static void draw_host(struct buf *out, const struct step_timeline *s)
 {
 	const char *bins = s->host;
 
-	/* What a picture of a step shows, in words: "step 3, host: backward 71 %, forward 18 %". */
+	/* Describe the picture in words: "step 3, host: backward 71 %, forward 18 %". */
 	size_t all = strlen(s->host);
 
 	html_rawf(out, "<svg height=\"12\" role=\"img\" aria-label=\"step %llu, host:",
@@ -74,7 +74,7 @@ static void draw_host(struct buf *out, const struct step_timeline *s)
 	html_raw(out, "</svg></svg>\n");
 }
 
-/* Upper edge of a class in a bin, in hundredths of the height: classes stand on each other. */
+/* Returns the upper edge of a class in a bin, in hundredths of the height. Classes are stacked. */
 static unsigned top_of(const char *bin, size_t class)
 {
 	unsigned sum = 0;
@@ -106,7 +106,7 @@ static void draw_shares(struct buf *out, const char *bins, size_t class, const c
 	html_raw(out, some ? "\"/>" : "");
 }
 
-/* Whether no earlier run of this letter is as long, and no later one longer. */
+/* Returns whether no earlier run of this letter is as long, and no later one longer. */
 static bool is_longest(const char *bins, size_t at, size_t longest)
 {
 	for (size_t i = 0, len; bins[i]; i += len) {
@@ -117,8 +117,8 @@ static bool is_longest(const char *bins, size_t at, size_t longest)
 	return true;
 }
 
-/* Names of phases above the first row, each at the begin of its longest run and with the place up
- * to the next name, as the row may be short. */
+/* Writes the names of phases above the first row, each at the begin of its longest run. A name may
+ * extend to the next one, because the row may be short. */
 static void draw_names(struct buf *out, const char *bins, double width)
 {
 	double scale = width / SPARKLINE_BINS;
@@ -150,7 +150,7 @@ static void draw_names(struct buf *out, const char *bins, double width)
 	html_raw(out, last ? "</div><div></div>\n" : "");
 }
 
-/* 1, 2 or 5 times a power of ten: at most five of them in `whole`. */
+/* Returns 1, 2 or 5 times a power of ten, so that at most five of them fit into `whole`. */
 static double tick_of(double whole)
 {
 	double tick = pow(10, floor(log10(whole / 5)));
@@ -207,12 +207,12 @@ void html_timelines(struct buf *out, const struct block *b)
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
-enum { HEIGHT = 165, TOP = 37, LABELS_WIDE = 230, DIGIT_WIDE = 8 }; /* pixels; of a phone */
+enum { HEIGHT = 165, TOP = 37, LABELS_WIDE = 230, DIGIT_WIDE = 8 }; /* pixels, for a phone */
 
 struct chart {
 	const struct curve *curve;
 	double points, range_ns, top_bytes;
-	const char *sign; /* before bytes: "+" where they are what was added */
+	const char *sign; /* "+" if the bytes are what was added, otherwise "" */
 };
 
 static double y_of(const struct chart *c, double bytes)
@@ -253,7 +253,7 @@ static void draw_peak(struct buf *out, const struct chart *c)
 
 	html_rawf(out,
 		  "<circle cx=\"%.2f%%\" cy=\"%.1f\" r=\"2.5\" fill=\"var(--text)\"/>"
-		  /* what is reserved may be a line through it */
+		  /* the line of reserved memory may cross it */
 		  "<text x=\"%.2f%%\" y=\"%.1f\" text-anchor=\"%s\" font-weight=\"650\" "
 		  "paint-order=\"stroke\" stroke=\"var(--paper)\" stroke-width=\"4\">peak %s%s",
 		  x, y, x, y - 7, x > 70 ? "end" : "start", c->sign,
@@ -279,7 +279,7 @@ void html_curve(struct buf *out, const struct curve *curve)
 		  "<div class=\"memory\"><svg height=\"%d\" role=\"img\" "
 		  "aria-label=\"memory over time, peak %s%s\">",
 		  HEIGHT + 20, c.sign, bytes_text(text, peak));
-	/* The level as an area of steps. */
+	/* Draw the level as an area of steps. */
 	const char *at = c.curve->points;
 	uint64_t bytes;
 	char *end;
@@ -289,7 +289,7 @@ void html_curve(struct buf *out, const struct curve *curve)
 		  "width=\"100%%\" height=\"%d\" shape-rendering=\"crispEdges\">"
 		  "<path class=\"compute\" d=\"M0 100",
 		  c.points, TOP, HEIGHT - TOP);
-	/* until there is no figure: a damaged partial file may have letters */
+	/* Stop at the first non-number: a damaged partial file may have letters. */
 	for (size_t i = 1; bytes = strtoull(at, &end, 10), end > at; i++, at = end)
 		html_rawf(out, "V%.1fH%zu", 100 * (1 - (double)bytes / c.top_bytes), i);
 	html_raw(out, "V100z\"/></svg>\n");
@@ -317,7 +317,7 @@ void html_curve(struct buf *out, const struct curve *curve)
 			  "<line class=\"dash\" x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
 			  "<text x=\"100%%\" y=\"%d\" text-anchor=\"end\">reserved %s</text>\n",
 			  y_of(&c, reserved), y_of(&c, reserved),
-			  /* one line above that of a peak which is as high */
+			  /* above the text of a peak of nearly the same height */
 			  y_of(&c, peak) - y_of(&c, reserved) < 20 ? TOP - 22 : TOP - 5,
 			  bytes_text(text, reserved));
 	draw_peak(out, &c);
@@ -327,8 +327,8 @@ void html_curve(struct buf *out, const struct curve *curve)
 /*
  * ---- flame graphs -----------------------------------------------------------------------
  *
- * Frames lie below the one around them.  The one that has the focus, by keyboard or finger, shows
- * its whole name at the foot of the window.
+ * Frames are below the frame around them. The focused one, by keyboard or touch, shows its whole
+ * name at the bottom of the window.
  */
 
 enum { FRAME_HEIGHT = 19 };
@@ -379,7 +379,7 @@ void html_flame(struct buf *out, const struct block *b)
 
 enum { CELL_HEIGHT = 14, CELL_LABELS = 12, ROW_LABELS = 24 };
 
-/* Every so manieth of `count` names has room. */
+/* Returns n if every n-th of `count` names has space. */
 static size_t stride_of(size_t count, size_t room)
 {
 	return count > room ? (count + room - 1) / room : 1;
@@ -394,7 +394,7 @@ void html_heat(struct buf *out, const struct heat *h)
 
 	for (size_t i = 0; i < h->row_count * h->count; i++)
 		most = h->values[i] > most ? h->values[i] : most;
-	html_rawf(out, "<svg height=\"%zu\" role=\"img\" aria-label=\"", /* room for two lines */
+	html_rawf(out, "<svg height=\"%zu\" role=\"img\" aria-label=\"", /* space for two lines */
 		  h->row_count * (size_t)height + 40);
 	html_text(out, h->rows);
 	html_raw(out, " by ");

@@ -15,7 +15,8 @@ static const char file_begin[] =
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
 	"style-src 'unsafe-inline'\">\n<title>";
 
-/* Hatches that stand for what no colour may: before and after the work, and nothing seen. */
+/* Hatch patterns for lead and tail time and for time without records, which must not look like a
+ * colour. */
 static const char patterns[] =
 	"<svg aria-hidden=\"true\" width=\"0\" height=\"0\" style=\"position:absolute\"><defs>"
 	"<pattern id=\"lead\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
@@ -41,7 +42,7 @@ void html_rawf(struct buf *out, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Up to `end`; NULL: all of it. */
+/* Writes a text up to `end`; NULL: all of it. */
 static void put_text(struct buf *out, const char *text, const char *end)
 {
 	char bytes[4];
@@ -68,7 +69,7 @@ void html_text(struct buf *out, const char *text)
 	put_text(out, text, NULL);
 }
 
-/* Where a text goes on after its first sentence; "" if that is all. */
+/* Returns where the second sentence of a text begins; "" if there is none. */
 static const char *second_sentence(const char *text)
 {
 	for (const char *at = strstr(text, ". "); at; at = strstr(at + 1, ". "))
@@ -169,7 +170,7 @@ static void draw_bar(struct buf *out, const struct block_column *c, const struct
 	html_raw(out, "</td>");
 }
 
-/* In the order of the clock at both ends: lead first, tail last. */
+/* Draws the parts of a stack in their order, which begins with the lead and ends with the tail. */
 static void draw_stack(struct buf *out, const struct stack *s, const char *class)
 {
 	char text[NUMBER_TEXT];
@@ -216,7 +217,7 @@ static void draw_cell(struct buf *out, const struct block_table *t, const struct
 	html_raw(out, ">");
 	if (cell->mark)
 		html_rawf(out, "<i class=\"mark %s\"></i>", html_token(cell->mark));
-	if (has_whole) { /* by mouse, by finger and by keyboard */
+	if (has_whole) { /* works by mouse, touch and keyboard */
 		html_raw(out, "<details><summary title=\"");
 		html_text(out, cell->whole);
 		html_raw(out, "\">");
@@ -232,7 +233,7 @@ static void draw_cell(struct buf *out, const struct block_table *t, const struct
 
 static void draw_table(struct buf *out, const struct block_table *t, const char *caption)
 {
-	/* `caption`: for those who hear the page. */
+	/* `caption` is for screen readers. */
 	html_raw(out, "<table");
 	if (t->class)
 		html_rawf(out, " class=\"%s\"", t->class);
@@ -283,7 +284,7 @@ static void draw_label(struct buf *out, const struct stack_part *p, double at, b
 		  is_end ? "end" : "", 100 * at, p->label, percent_text(text, p->tenths));
 }
 
-/* Above the bar what is wide enough, below it the largest of the others. */
+/* Writes the labels of wide parts above the bar, and that of the largest other part below it. */
 static void draw_labelled(struct buf *out, const struct stack *s)
 {
 	double at = 0, best_at = 0, best = 0.003;
@@ -313,7 +314,7 @@ static void draw_labelled(struct buf *out, const struct stack *s)
 
 /* ---- findings --------------------------------------------------------------------------- */
 
-/* What one would type is set as code: words with _ ( = or a colon inside. */
+/* Returns whether a word is set as code: it contains _ ( = or an inner colon. */
 static bool is_code(const char *word, size_t len)
 {
 	for (size_t i = 0; len > 1 && i < len; i++)
@@ -322,7 +323,7 @@ static bool is_code(const char *word, size_t len)
 	return false;
 }
 
-/* Parentheses around words are no part of them; those of a call are. */
+/* Returns the length of a word. Parentheses around it do not belong to it, those of a call do. */
 static size_t word_length(const char *text)
 {
 	size_t len = strcspn(text, " ,;"), open = strcspn(text, "(");
@@ -384,7 +385,7 @@ static void draw_findings(struct buf *out, const struct block *b)
 
 /* ---- the file --------------------------------------------------------------------------- */
 
-/* `section`: the title of the one that the block is in. */
+/* Draws a block. `section` is the title of its section. */
 static void draw_block(struct buf *out, const struct block *b, const char *section)
 {
 	bool has_pair = b->next && b->next->kind == BLOCK_TABLE && b->next->table.is_beside;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html.h - blocks as one file for a browser: no script, nothing is fetched.
+ * html.h - draws blocks as one HTML file without scripts or external resources.
  *
- * Markup goes out by html_raw() and html_rawf(), whose words are the program's own; every text of
- * an input goes out by html_text().
+ * html_raw() and html_rawf() write markup, which contains only texts of the program. Texts of an
+ * input must be written with html_text().
  */
 #pragma once
 
@@ -13,16 +13,16 @@
 extern const char html_style[]; /* the style sheet: colours by token, light and dark */
 
 void html_raw(struct buf *out, const char *markup);
-/* No text of an input among the arguments. */
+/* The arguments must not contain texts of an input. */
 void html_rawf(struct buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void html_text(struct buf *out, const char *text);
-/* The class of a token in the style sheet: "compute", "forward" ... */
+/* Returns the class of a token in the style sheet: "compute", "forward" ... */
 const char *html_token(enum token token);
 
-/* A whole file with this title.  The page of a report has hatches and a last line on --explain with
- * a figure as example; NULL: another page. */
+/* Writes a whole file with this title. The page of a report has hatch patterns and a last line
+ * about --explain with `figure` as an example; NULL: another page. */
 void html_draw(struct buf *out, const char *title, const struct blocks *b, const char *figure);
-/* Kinds of blocks that are charts. */
+/* These draw the blocks that are charts. */
 void html_timelines(struct buf *out, const struct block *b);
 void html_curve(struct buf *out, const struct curve *c);
 void html_flame(struct buf *out, const struct block *b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tacho.report/1 (schemas/report.schema.json): tables nested by their keys, exact values. */
+/* tacho.report/1 (schemas/report.schema.json): tables nested by their keys, with exact values. */
 #include "analyze/format/format.h"
 
 #include "schemas/base/json_text.h"
@@ -53,7 +53,7 @@ static void put_cell(struct buf *out, const struct column *c, union value v)
 
 static void put_table(struct json *j, const struct view *v, size_t depth);
 
-/* Tables whose keys begin with all keys of this row. */
+/* Writes the tables whose keys begin with all keys of this row. */
 static void put_nested(struct json *j, const struct table_type *type, const union value *row,
 		       size_t depth)
 {
@@ -69,7 +69,7 @@ static void put_nested(struct json *j, const struct table_type *type, const unio
 	}
 }
 
-/* An object without the keys that stand in the objects around it. */
+/* Writes an object without the keys that the objects around it have. */
 static void put_row(struct json *j, const struct table_type *type, const union value *row,
 		    size_t depth)
 {
@@ -129,7 +129,7 @@ static enum status json_write(const struct format_request *how, struct buf *out,
 	TRY(views_new(&views, how->tables, err));
 	j.views = views;
 	buf_put_text(out, "{\"schema\": \"tacho.report/1\"");
-	if (!tables_find(how->tables, "findings")) /* not asked for: unknown, and none */
+	if (!tables_find(how->tables, "findings")) /* not requested: no verdict and no findings */
 		buf_put_text(out, ",\n \"verdict\": null, \"findings\": []");
 	for (size_t i = 0; i < j.count; i++) {
 		if (views[i].type->under || views[i].type->nest == NEST_NEVER)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON Schema of what json.c writes, made from the same tables: schemas/report.schema.json
- * is this output, and a test holds both against each other.
+ * The JSON Schema of json.c's output, made from the same tables. A test compares it with
+ * schemas/report.schema.json.
  */
 #include "analyze/report/hta/hta.h"
 #include "analyze/report/where/where.h"
@@ -15,7 +15,8 @@ struct schema_writer {
 	struct buf *out;
 };
 
-/* null is unknown or not applicable, and may stand for any number but a sum, and for some texts. */
+/* Writes the type of a column. null means unknown or not applicable; any number except sums and
+ * some texts may be null. */
 static void put_type(struct buf *out, const struct table_type *t, const struct column *c)
 {
 	switch (c->cell) {
@@ -65,7 +66,7 @@ static void put_table(struct schema_writer *s, const struct table_type *t)
 	const char *between = "";
 
 	buf_putf(s->out, "  \"%s\": {\n   \"type\": \"object\",\n", t->name);
-	/* Which tables there are hangs on --report, so only columns are required. */
+	/* Tables depend on --report, so only columns are required. */
 	bool is_first = true;
 
 	buf_put_text(s->out, "   \"required\": [");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks as Markdown, for a review or a bug report. */
+/* Draws blocks as Markdown, for reviews and bug reports. */
 #include "analyze/format/md/md.h"
 
 #include "analyze/format/page/page.h"
 #include "schemas/base/utf8.h"
 
-/* What Markdown or a browser would interpret is escaped; a line stays a line. */
+/* Writes a text as one line, and escapes what Markdown or a browser would interpret. */
 static void put_text(struct buf *out, const char *text)
 {
-	/* Not every reader takes a backslash before these. */
+	/* Some renderers do not accept a backslash before these. */
 	static const char *const entities[128] = {
 		['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['~'] = "&#126;"
 	};
@@ -107,7 +107,7 @@ void md_draw(struct buf *out, const struct blocks *blocks)
 		case BLOCK_FLAME:
 		case BLOCK_HEAT:
 		case BLOCK_ROOFLINE:
-			break; /* pictures; their figures stand in tables */
+			break; /* pictures, whose figures are also in tables */
 		}
 	}
 }

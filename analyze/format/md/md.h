@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* md.h - blocks as Markdown. */
+/* md.h - draws blocks as Markdown. */
 #pragma once
 
 #include "analyze/format/page/block.h"

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define BLOCKS_BYTES ((size_t)4 << 30) /* a page has no ceiling but that of its tables */
+#define BLOCKS_BYTES ((size_t)4 << 30) /* only the tables limit a page's size */
 
 void blocks_init(struct blocks *b)
 {

@@ -9,8 +9,8 @@ enum { NAME_AT = 14, TEXT_AT = 30, ROWS_BAD = 8, ROWS_OTHER = 2, NARROW = 60 };
 static const struct verdict_type {
 	const char *word, *title;
 	enum token title_token, token;
-	unsigned rows;              /* of one check; more are counted */
-	const char *name, *meaning; /* when it is the worst of all */
+	unsigned rows;              /* limit for one check; further ones are counted */
+	const char *name, *meaning; /* used if it is the worst verdict */
 } verdicts[] = {
 	[VERDICT_BAD] = { "bad", "! BAD", TOKEN_WARN, TOKEN_WARN, ROWS_BAD, "! NO TRUST",
 			  "Do not use figures of this recording until you know why: " },
@@ -22,7 +22,7 @@ static const struct verdict_type {
 			   "No problem was found in this recording." },
 };
 
-/* Rows of the report by check, in two passes over a table that may be long. */
+/* Rows of the report by check; the table may be long, so it is read only twice. */
 struct checks {
 	const struct page *page;
 	struct view rows;
@@ -51,7 +51,7 @@ static void take_checks(struct checks *c, struct blocks *b)
 	}
 }
 
-/* "no launch": the name of a check as words. */
+/* Returns the name of a check as words: "no launch". */
 static const char *words_of(size_t check, struct blocks *b)
 {
 	char *words = blocks_take(b, strlen(check_types[check].name) + 1, 1);
@@ -61,7 +61,7 @@ static const char *words_of(size_t check, struct blocks *b)
 	return words ? words : "";
 }
 
-/* The names of the checks with this verdict; "" if there is none. */
+/* Returns the names of the checks with this verdict; "" if there are none. */
 static const char *names_text(const struct checks *c, unsigned v, struct blocks *b)
 {
 	const char *names = "";
@@ -80,7 +80,7 @@ static struct block_words *add_verdict(struct blocks *b, const char *label, enum
 	return w;
 }
 
-/* Whether all ranks say the same words. */
+/* Returns whether all ranks have the same sentence. */
 static bool is_common(const struct checks *c, unsigned v, size_t check)
 {
 	const char *text = NULL;
@@ -97,7 +97,7 @@ static bool is_common(const struct checks *c, unsigned v, size_t check)
 	return true;
 }
 
-/* The sentences of one check; of several ranks with the rank before each. */
+/* Adds the sentences of one check, with the rank before each if there are several ranks. */
 static void add_check(const struct checks *c, unsigned v, size_t check, unsigned left,
 		      struct blocks *b)
 {
@@ -162,7 +162,7 @@ void build_check(const struct page *p, struct blocks *b)
 	add_span(b, w, verdicts[worst].title_token, verdicts[worst].meaning);
 	add_span(b, w, TOKEN_TEXT, names);
 	for (unsigned v = VERDICT_BAD; v <= VERDICT_GOOD; v++) {
-		bool is_open = false; /* a wide terminal has the title before the first name */
+		bool is_open = false; /* in a wide terminal the title is before the first name */
 
 		for (size_t i = 0; i < CHECKS; i++) {
 			if (!c.counts[v][i])

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COMM: the collectives of all ranks together.  WAITING: which rank waits for which in them. */
+/* The section COMM: the collectives of all ranks together; and WAITING: which rank waits for
+ * which. */
 #include "analyze/format/page/internal.h"
 
 #include "schemas/base/vec.h"
@@ -8,11 +9,11 @@
 
 /* ---- collectives ------------------------------------------------------------------------ */
 
-struct collective { /* of one communicator, operation, type and size */
+struct collective { /* one communicator, operation, type and size */
 	const char *group, *operation, *type;
-	uint64_t bytes; /* NO_U64: unknown, or of many sizes */
+	uint64_t bytes; /* NO_U64: unknown, or several sizes */
 	uint64_t ranks, calls, matched, total_ns, exposed_ns;
-	double wait_ns, algorithm, bus; /* GB/s, of the rows that know it; 0: none does */
+	double wait_ns, algorithm, bus; /* GB/s, over the rows where it is known; 0: none */
 	bool is_done;
 };
 
@@ -20,7 +21,7 @@ static const struct sort_key by_time[] = {
 	DOWN(struct collective, total_ns), UP(struct collective, group), UP(struct collective, operation), UP(struct collective, type), UP(struct collective, bytes), { .type = SORT_NONE },
 }, *const by_keys = by_time + 1;
 
-/* Equal rows of the ranks become one; the most time first.  Returns how many there are. */
+/* Adds up equal rows of the ranks, and sorts by descending time. Returns their number. */
 static size_t take_collectives(const struct view *v, struct collective *all)
 {
 	size_t count = 0;
@@ -41,7 +42,7 @@ static size_t take_collectives(const struct view *v, struct collective *all)
 			.wait_ns = (double)cell_or_0(v, i, "wait_ns"),
 		};
 
-		/* weighted by the calls, until the mean is taken */
+		/* weighted by the calls for the mean */
 		c.algorithm = isnan(algorithm) ? 0 : algorithm * (double)c.calls;
 		c.bus = isnan(bus) ? 0 : bus * (double)c.calls;
 		all[i] = c;
@@ -71,7 +72,7 @@ static size_t take_collectives(const struct view *v, struct collective *all)
 	return count;
 }
 
-/* With waiting inside, bandwidth is at least that. */
+/* Returns the text of a bandwidth, which is a lower bound if the time includes waiting. */
 static const char *rate_text(const struct page *p, struct blocks *b, double value, bool is_matched)
 {
 	const char *sign = is_matched ? "" : is_text(p) ? "> " : "\xe2\x89\xa5 ";
@@ -134,7 +135,7 @@ void build_comm(const struct page *p, struct blocks *b)
 						    : blocks_text(b, "%s per %s, mean of the ranks",
 								  unit.name, step_word(p)));
 	head->section.note_at = 5;
-	/* a browser's table has no column of which nothing is known */
+	/* HTML has no column in which nothing is known */
 	columns[COMM_SIZE].hidden = columns[COMM_BUS].hidden = IN(MEDIUM_HTML);
 	for (size_t i = 0; i < count; i++) {
 		if (all[i].bytes != NO_U64)
@@ -144,7 +145,7 @@ void build_comm(const struct page *p, struct blocks *b)
 	}
 	titles = t = ADD_TABLE(b, columns);
 	t->class = "kernels five";
-	/* in a terminal rows of one communicator stand together, below its name */
+	/* in a terminal the rows of a communicator are grouped below its name */
 	for (size_t first = 0; first < count && lines < most; first++) {
 		struct collective *c = &all[first];
 
@@ -180,7 +181,7 @@ void build_comm(const struct page *p, struct blocks *b)
 	}
 }
 
-/* "6 collectives a step, 23.84 ms: 18.54 exposed and 5.30 hidden beside compute" */
+/* Writes "6 collectives a step, 23.84 ms: 18.54 exposed and 5.30 hidden beside compute". */
 void build_comm_brief(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "comm");
@@ -230,21 +231,21 @@ void build_comm_brief(const struct page *p, struct blocks *b)
 
 /* ---- waiting ---------------------------------------------------------------------------- */
 
-enum { WAITS_SHOWN = 3 /* the latest, of many ranks */, FIGURES = 4, STRAGGLERS_SHOWN = 8 };
+enum { WAITS_SHOWN = 3 /* for many ranks: the latest ones */, FIGURES = 4, STRAGGLERS_SHOWN = 8 };
 
-struct wait { /* of one rank */
+struct wait { /* waiting of one rank */
 	size_t rank;
 	uint64_t collectives, matched, last;
 	double wait_ns, exposed_ns, late_ns, made_ns, saving_ns; /* per step of that rank */
 };
 struct waits {
 	struct wait *rows;
-	size_t count, shown;           /* by rank, or of many the latest first */
-	uint64_t collectives, matched; /* the most of a rank */
-	double most_ns;                /* that one waits */
-	double all_ns;                 /* that all wait */
-	const struct wait *latest;     /* for whom the job waits most; NULL: for nobody */
-	const char *why;               /* why not all were matched, or NULL */
+	size_t count, shown;           /* by rank, or for many ranks the latest first */
+	uint64_t collectives, matched; /* greatest values of a rank */
+	double most_ns;                /* longest wait of a rank */
+	double all_ns;                 /* sum over all ranks */
+	const struct wait *latest;     /* the rank for which the job waits most; NULL: none */
+	const char *why;               /* why some were not matched, or NULL */
 };
 
 static double per_step_of(const struct view *v, const char *column, uint64_t steps)
@@ -293,8 +294,8 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 		all->why = view_cell(&groups, i, "unmatched_because").text;
 }
 
-/* "summed over ranks, they wait 2.2 of 3.4 ms per step for rank 3, last in 24 of 24"; NULL:
- * for nobody. */
+/* Returns "all ranks together wait 2.2 of 3.4 ms per step for rank 3, last in 24 of 24"; NULL: for
+ * no rank. */
 static const char *late_text(const struct page *p, const struct waits *all, struct blocks *b)
 {
 	const struct wait *w = all->latest;
@@ -309,7 +310,7 @@ static const char *late_text(const struct page *p, const struct waits *all, stru
 			   show_count(b, w->matched));
 }
 
-/* "24 of 24 collectives matched between ranks"; NULL: nothing communicates. */
+/* Returns "24 of 24 collectives matched between ranks"; NULL: there are no collectives. */
 static const char *matched_text(const struct waits *all, struct blocks *b)
 {
 	if (!all->collectives)
@@ -336,7 +337,7 @@ void build_waits_brief(const struct page *p, struct blocks *b)
 	add_some(b, ROLE_NOTE, matched_text(&all, b));
 }
 
-/* Of many ranks: the least, the median and the most of each figure. */
+/* Adds the least, the median and the greatest of each figure, for many ranks. */
 static void add_wait_spread(const struct waits *all, struct block_table *t,
 			    const struct time_unit *unit, struct blocks *b)
 {
@@ -435,7 +436,7 @@ void build_waits(const struct page *p, struct blocks *b)
 	}
 }
 
-/* In which phases, and in which steps most. */
+/* Lists the phases and steps in which ranks came last most. */
 void build_stragglers(const struct page *p, struct blocks *b)
 {
 	static const struct block_column columns[] = {

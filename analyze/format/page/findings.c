@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FIX FIRST: what to change, by what it saves; and the report of findings in full. */
+/* The section FIX FIRST: findings by their savings; and the report `findings` in full. */
 #include "analyze/format/page/internal.h"
 
 #include <ctype.h>
@@ -7,14 +7,15 @@
 
 enum { RULE_AT = 14, BRIEF_AT = 31, EDITS_BESIDE = 35 /* bytes of a rule and its edits */ };
 
-/* A replay that saves nothing is known to: it is 0 and not the dash of what is unknown. */
+/* Returns the text of a saving: "0" for a replay that saves nothing, not the dash for unknown
+ * values. */
 static const char *show_saving(struct blocks *b, double ns, const struct time_unit *unit)
 {
 	return ns > 0 ? show_time(b, ns, unit) : "0";
 }
 
-/* All savings of a page have one unit, by the step or window of which they are shares: that of the
- * sentence above them. */
+/* Returns the unit of all savings on a page: that of the step or window of which they are shares,
+ * as in the sentence above them. */
 static struct time_unit saving_unit(const struct view *v)
 {
 	double whole_ns = 0;
@@ -38,7 +39,8 @@ static size_t count_replayed(const struct view *v)
 	return count;
 }
 
-/* Without a replay nothing is known but the time that a finding is about. */
+/* Returns the sign before a saving. Without a replay only the time that the finding is about is
+ * known. */
 static const char *sign_of(const struct view *v, size_t row)
 {
 	return view_cell(v, row, "is_replayed").u64 == 1 ? "\xe2\x88\x92" : "of";
@@ -56,7 +58,7 @@ static const char *note_text(const struct page *p, const struct view *v,
 			   count_replayed(v) < v->count ? "; of: time it is about" : "");
 }
 
-/* "222.4 → 128.7 ms, 1.73 x with 1, 2 and 4; then compute" */
+/* Returns "222.4 → 128.7 ms, 1.73 x with 1, 2 and 4; then compute". */
 static const char *together_text(const struct page *p, const struct time_unit *unit,
 				 struct blocks *b)
 {
@@ -79,7 +81,7 @@ static const char *together_text(const struct page *p, const struct time_unit *u
 			   next);
 }
 
-/* Why the first one is not that which saves most; NULL: it is. */
+/* Returns a note if the first finding is not the one that saves most, otherwise NULL. */
 static const char *order_text(const struct view *v)
 {
 	if (v->count < 2 ||
@@ -183,7 +185,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 							     show_number(b, rows[i].share, 1),
 							     p->has_steps ? "a step" : "the window")
 					       : "alone: the step waits for something else";
-		/* what is said of a rule begins behind the longest name of those shown */
+		/* texts about rules begin after the longest shown name */
 		unsigned end = RULE_AT + (unsigned)strlen(rows[i].rule) + 2;
 		if (end > list->findings.brief_at)
 			list->findings.brief_at = end;
@@ -197,7 +199,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 	}
 }
 
-/* The report of this name in a terminal: each with its evidence and all of its advice. */
+/* Builds the report `findings` in a terminal, with the evidence and all advice of each. */
 void build_findings(const struct page *p, struct blocks *b)
 {
 	static const struct block_column columns[] = {
@@ -237,7 +239,7 @@ void build_findings(const struct page *p, struct blocks *b)
 		rule = add_cell(r, view_cell(&v, i, "rule").text);
 		rule->token = TOKEN_BOLD;
 		const char *edits = is_replayed ? view_text(&v, i, "edits") : "";
-		/* Beside the rule where both fit into the line. */
+		/* The edits are beside the rule if both fit into the line. */
 		bool is_long = strlen(rule->text) + strlen(edits) > EDITS_BESIDE;
 		if (is_replayed)
 			rule->more = blocks_text(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flame graphs of a page for a browser: where GPU time goes, and who makes GPUs wait. */
+/* Flame graphs of an HTML page: where GPU time goes, and what makes GPUs wait. */
 #include "analyze/format/page/internal.h"
 
 static void add_flame(const struct page *p, const struct view *v, const char *kind,
@@ -45,7 +45,7 @@ void build_flame(const struct page *p, struct blocks *b)
 
 	add_flame(p, &v, "gpu", "Where",
 		  "GPU time by what launched it; from the outermost frame down", b);
-	if (page_sum(&p->trust, "launches")) /* without them no cause is known */
+	if (page_sum(&p->trust, "launches")) /* without launches no cause is known */
 		add_flame(p, &v, "idle", "Who makes the GPU wait",
 			  "Idle time of the GPU by what it waits for", b);
 }

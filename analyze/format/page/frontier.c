@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FRONTIER: of which rank and phase the time of the job's steps was. */
+/* The section FRONTIER: the ranks and phases that determined the time of the job's steps. */
 #include "analyze/format/page/internal.h"
 
 enum { LINES = 8 /* and one for the rest */ };
 
-struct share { /* of a step of the job */
+struct share { /* a share of a step of the job */
 	const char *who, *phase, *kind;
-	double ns, mean_ns; /* per step; the mean is that of all ranks */
+	double ns, mean_ns; /* per step; mean_ns: mean over all ranks */
 	enum token token;
 };
 
-/* The greatest by name, the rest in one row, but never a single one. */
+/* Lists the greatest shares by name and the rest in one row, but never a single share as the
+ * rest. */
 static size_t take_shares(const struct view *v, struct share rows[LINES + 1], struct blocks *b)
 {
 	bool has_rest = v->count > LINES + 1;
@@ -44,7 +45,8 @@ static size_t take_shares(const struct view *v, struct share rows[LINES + 1], st
 	return LINES + 1;
 }
 
-/* HTML: the phase and the kind in one cell; a cause such as "host:forward" names its phase. */
+/* Returns the phase and the kind for one HTML cell; a cause such as "host:forward" already has its
+ * phase. */
 static const char *what_text(const struct share *s, struct blocks *b)
 {
 	size_t phase = strlen(s->phase), kind = strlen(s->kind);

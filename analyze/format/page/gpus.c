@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPU TIME: what a GPU did with its window, and why it did nothing; of several one line each. */
+/* The section GPU TIME: what a GPU did in its window, and why it was idle; one line each for
+ * several GPUs. */
 #include "analyze/format/page/internal.h"
 
 enum { IDLE_CLASS = 3, CLASSES = 6, CAUSE_LINES = 8, CAUSES_AT = 40 };
@@ -7,7 +8,7 @@ enum { IDLE_CLASS = 3, CLASSES = 6, CAUSE_LINES = 8, CAUSES_AT = 40 };
 static const struct gpu_class_row {
 	const char *column, *label;
 	enum token token;
-	bool is_always; /* lead and tail are left out where they are nothing */
+	bool is_always; /* lead and tail are left out if they are 0 */
 } classes[CLASSES] = {
 	{ "compute_ns", "compute", TOKEN_COMPUTE, true },
 	{ "exposed_comm_ns", "exposed comm", TOKEN_COMM, true },
@@ -19,7 +20,7 @@ static const struct gpu_class_row {
 
 struct gpu_row {
 	double ns[CLASSES], window_ns;
-	int tenths[CLASSES]; /* of a percent of the window */
+	int tenths[CLASSES]; /* tenths of a percent of the window */
 };
 
 static struct gpu_row gpu_row_of(const struct page *p, size_t gpu)
@@ -33,7 +34,8 @@ static struct gpu_row gpu_row_of(const struct page *p, size_t gpu)
 	return g;
 }
 
-/* In a sampled file nobody knows whether a GPU was idle where nothing was seen. */
+/* Returns the token of a class. In a sampled file it is unknown whether a GPU was idle where
+ * nothing was recorded. */
 static enum token class_token(const struct page *p, size_t class)
 {
 	return p->is_sampled && class >= IDLE_CLASS ? TOKEN_UNSEEN : classes[class].token;
@@ -51,14 +53,14 @@ static struct stack *stack_of(const struct page *p, const struct gpu_row *g, str
 	for (size_t i = 0; s && i < CLASSES; i++)
 		s->parts[i] = (struct stack_part){ class_token(p, i), g->ns[i], class_label(p, i),
 						   g->tenths[i] };
-	if (s && is_text(p) && p->is_sampled) { /* one part, so that it is rounded once */
+	if (s && is_text(p) && p->is_sampled) { /* one part, which is rounded once */
 		s->parts[IDLE_CLASS].ns += s->parts[4].ns + s->parts[5].ns;
 		s->parts[4].ns = s->parts[5].ns = 0;
 	}
 	return s;
 }
 
-/* "rank 0", "GPU 1", or both where both differ. */
+/* Returns "rank 0", "GPU 1", or both if both differ. */
 static const char *gpu_label(const struct page *p, size_t gpu, struct blocks *b)
 {
 	unsigned long long rank = view_u64(&p->gpus, gpu, "rank");
@@ -74,7 +76,7 @@ static const char *gpu_label(const struct page *p, size_t gpu, struct blocks *b)
 	return blocks_text(b, "rank %llu", rank);
 }
 
-/* ---- one -------------------------------------------------------------------------------- */
+/* ---- one GPU ---------------------------------------------------------------------------- */
 
 struct cause_row {
 	const char *name;
@@ -82,7 +84,7 @@ struct cause_row {
 	int tenths;
 };
 
-/* Rows of one cause become one, of all GPUs; the longest first.  Returns how many there are. */
+/* Adds up the rows of a cause over all GPUs, and sorts by descending time. Returns their number. */
 static size_t merge_causes(const struct view *v, struct cause_row *all)
 {
 	size_t count = 0, k;
@@ -100,8 +102,8 @@ static size_t merge_causes(const struct view *v, struct cause_row *all)
 	return count;
 }
 
-/* The longest by name, the rest in one line, but never a single one; percents close to the
- * whole. */
+/* Lists the longest causes by name and the rest in one line, but never a single one as the rest.
+ * Their percentages add up to the whole. */
 static size_t take_causes(struct cause_row *all, size_t count, size_t most, double window_ns,
 			  int whole_tenths, struct blocks *b)
 {
@@ -122,13 +124,13 @@ static size_t take_causes(struct cause_row *all, size_t count, size_t most, doub
 		all[i].tenths = tenths[i];
 		sum += tenths[i] > 0 && i + 1 < count ? tenths[i] : 0;
 	}
-	/* the last one closes, unless it is something that this would make nothing */
+	/* the last one takes the rounding difference, unless that would make it 0 */
 	if (whole_tenths - sum > 0)
 		all[count - 1].tenths = whole_tenths - sum;
 	return count;
 }
 
-/* Of one GPU, or of all: times are then the mean. */
+/* Adds the causes of one GPU, or of all GPUs with mean times. */
 static void add_causes(const struct page *p, double window_ns, size_t most, int whole,
 		       struct blocks *b)
 {
@@ -227,23 +229,23 @@ static void build_one(const struct page *p, struct blocks *b)
 		add_time(b, r, g.window_ns, &unit);
 		add_cell(r, "100.0");
 	}
-	/* what causes add up to: as it is printed, or what is left of what is printed */
+	/* the sum of the causes: as printed, or the difference of printed figures */
 	for (size_t i = 0; i < CLASSES; i++)
 		if (g.tenths[i] > 0 && is_text(p) == (i >= IDLE_CLASS))
 			not_busy += is_text(p) ? g.tenths[i] : -g.tenths[i];
 	add_causes(p, g.window_ns, is_text(p) ? count : CAUSE_LINES, not_busy, b);
 }
 
-/* ---- several ---------------------------------------------------------------------------- */
+/* ---- several GPUs ----------------------------------------------------------------------- */
 
 struct gpu_share {
 	size_t gpu;
-	double share; /* that is not busy */
+	double share; /* share that is not busy */
 };
 
 /*
- * Which GPUs get a line: all of a few, else the least, the median and the most of time that is not
- * busy, and two more of the worst.
+ * Chooses the GPUs that get a line: all of a few; otherwise those with the least, the median and
+ * the most time that is not busy, and two more of the worst.
  */
 static size_t choose_gpus(const struct page *p, size_t chosen[RANK_LINES], struct blocks *b)
 {
@@ -307,7 +309,7 @@ static void build_several(const struct page *p, struct blocks *b)
 	head->section.note = is_text(p) ? spread
 					: blocks_text(b, "%s%s%s", head->section.right,
 						      spread ? "; " : "", spread ? spread : "");
-	if (is_text(p)) { /* bars above the figures; HTML has them in one table */
+	if (is_text(p)) { /* bars above the figures; HTML has both in one table */
 		const struct block_column bars[] = {
 			{ .at = 0 },
 			{ .at = 9, .width = p->width > 9 ? p->width - 9 : 0, .is_bar = true },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who hung: above all else on the page, and all groups in the report. */
+/* Hangs: at the top of the page, and all groups in the report. */
 #include "analyze/format/page/internal.h"
 
 #include "analyze/report/report_list.h"
@@ -18,7 +18,7 @@ void build_hang(const struct page *p, struct blocks *b)
 
 		new->callout.label = view_cell(&v, i, "waiting").text ? "HANG" : "NO DUMP";
 		new->callout.first = view_cell(&v, i, "sentence").text;
-		/* What is known of the cause: a mismatch, how long the late rank was away, and
+		/* What is known about the cause: a mismatch, how long the late rank was away, and
 		 * where it is. */
 		const char *mismatch = view_cell(&v, i, "mismatch").text;
 		const char *where = view_cell(&v, i, "where").text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentences of a page: what was read, what it says, why not to trust it, and why to. */
+/* The sentences of a page: the inputs, the verdict, warnings, and reasons to trust it. */
 #include "analyze/format/page/internal.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static const char *text_of(const struct view *v, size_t row, const char *column,
 	return text && text[0] ? text : none;
 }
 
-/* ---- what was read ---------------------------------------------------------------------- */
+/* ---- inputs ----------------------------------------------------------------------------- */
 
 static uint64_t world_size(const struct page *p)
 {
@@ -25,7 +25,7 @@ static uint64_t world_size(const struct page *p)
 	return largest;
 }
 
-/* "rank 3 of 8"; NULL: there is only one. */
+/* Returns "rank 3 of 8"; NULL: there is only one rank. */
 static const char *ranks_text(const struct page *p, struct blocks *b)
 {
 	uint64_t rank, world = world_size(p);
@@ -39,8 +39,8 @@ static const char *ranks_text(const struct page *p, struct blocks *b)
 	return blocks_text(b, "rank %llu%s", (unsigned long long)rank, of);
 }
 
-/* Not of what an allocator or the library of collectives wrote of its own: whether there is a GPU,
- * launches or a profiler's overhead is no question then. */
+/* Returns whether the input is a timeline. For files of an allocator or a collective library it
+ * does not matter whether there is a GPU, launches or profiler overhead. */
 static bool is_timeline(const struct page *p)
 {
 	const char *format = text_of(&p->inputs, 0, "format", "");
@@ -49,7 +49,7 @@ static bool is_timeline(const struct page *p)
 	       strcmp(format, "PyTorch Flight Recorder") != 0;
 }
 
-/* NULL: the table of GPUs was not asked for, or there is no place for one. */
+/* Returns NULL if the table of GPUs was not requested, or the input cannot have GPUs. */
 static const char *gpus_text(const struct page *p, struct blocks *b)
 {
 	const char *name = text_of(&p->gpus, 0, "name", NULL);
@@ -72,7 +72,8 @@ static const char *gpus_text(const struct page *p, struct blocks *b)
 			   name ? name : "model not in the file");
 }
 
-/* "6 steps, 5 to 10": of the first rank; ranks of one job have the same.  NULL: not asked for. */
+/* Returns "6 steps, 5 to 10" for the first rank; ranks of a job have the same steps. NULL: not
+ * requested. */
 static const char *steps_text(const struct page *p, struct blocks *b)
 {
 	struct view steps = page_of_rank(p, "steps", 0);
@@ -81,7 +82,7 @@ static const char *steps_text(const struct page *p, struct blocks *b)
 
 	if (!p->has_steps || !steps.count)
 		return page_has_table(p, "steps") ? "no step marked" : NULL;
-	for (size_t i = 0; i < steps.count; i++) { /* by time; numbers may begin anew */
+	for (size_t i = 0; i < steps.count; i++) { /* in time order; numbers may restart */
 		uint64_t number = view_u64(&steps, i, "step");
 
 		first = number < first ? number : first;
@@ -152,7 +153,7 @@ void build_verdict(const struct page *p, struct blocks *b)
 	new->callout.second = more;
 }
 
-/* ---- distrust --------------------------------------------------------------------------- */
+/* ---- warnings --------------------------------------------------------------------------- */
 
 static void add_warning(struct blocks *b, const char *word, const char *first, const char *second)
 {
@@ -196,8 +197,8 @@ static void warn_of_sample(const struct page *p, struct blocks *b)
 	add_warning(b, "SAMPLED", line, "the GPU may have been busy. All figures are minimums.");
 }
 
-/* Losses that make figures untrue: records that were derived, filtered or moved are none, nor are
- * rows that no reader is made for. */
+/* Returns the number of lost records that make figures wrong. Records that were derived, filtered
+ * or moved, and rows that no reader handles, do not. */
 static uint64_t lost_records(const struct page *p)
 {
 	struct view losses = page_view(p, "losses");
@@ -213,7 +214,7 @@ static uint64_t lost_records(const struct page *p)
 	return sum;
 }
 
-/* Of many ranks one that has kernels, and none that is known to communicate. */
+/* Warns if ranks of a larger job have kernels but no communication. */
 static void warn_of_silence(const struct page *p, struct blocks *b)
 {
 	uint64_t world = world_size(p);
@@ -240,7 +241,7 @@ static void warn_of_silence(const struct page *p, struct blocks *b)
 		"If one does, its time counts as compute here; --phases can name it.");
 }
 
-/* What the GPUs did then, nobody knows; no verdict or finding stands on it. */
+/* Warns about unrecorded time, on which no verdict or finding is based. */
 static void warn_of_unrecorded(const struct page *p, struct blocks *b)
 {
 	struct view causes = page_view(p, "idle_causes");
@@ -259,7 +260,7 @@ static void warn_of_unrecorded(const struct page *p, struct blocks *b)
 		"idle.");
 }
 
-/* Memory snapshots: why an allocation failed. */
+/* Warns about failed allocations in memory snapshots. */
 static void warn_of_memory(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "out_of_memory");
@@ -278,7 +279,7 @@ void build_warnings(const struct page *p, struct blocks *b)
 
 	build_hang(p, b);
 	warn_of_memory(p, b);
-	/* What the folder holds beside the run that all figures are of. */
+	/* Mention other runs in the folder. */
 	struct view runs = page_view(p, "runs");
 
 	for (size_t i = 0; i < runs.count; i++)
@@ -291,7 +292,7 @@ void build_warnings(const struct page *p, struct blocks *b)
 				"--run N selects another run, --run all combines them.");
 	if (p->is_sampled)
 		warn_of_sample(p, b);
-	/* Inputs that could not be read to their end: the first, and how many more. */
+	/* Inputs that could not be read to their end: the first one, and the number of others. */
 	const char *error = NULL;
 	size_t count = 0;
 
@@ -381,7 +382,8 @@ static void add_source(const struct page *p, struct blocks *b)
 		if (p->ranks.count == 1 && is_timeline(p))
 			add_span(b, w, TOKEN_DIM, ": host times may be high");
 	}
-	/* Which ranks of the job are not here, or else what the tilde of a phase means. */
+	/* Mention the ranks of the job that are missing, otherwise what the tilde of a phase
+	 * means. */
 	struct view phases = page_view(p, "phases");
 	uint64_t world = world_size(p);
 	bool is_inferred = false;
@@ -395,7 +397,7 @@ static void add_source(const struct page *p, struct blocks *b)
 		add_span(b, w, TOKEN_DIM, DOT "~ inferred");
 }
 
-/* Each reason once, of all ranks together. */
+/* Adds each reason once, for all ranks together. */
 static void add_losses(const struct page *p, struct blocks *b)
 {
 	struct view losses = page_view(p, "losses");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report `idle` in a terminal: who owns the idle time of the GPUs. */
+/* The report `idle` in a terminal: the owners of idle time of the GPUs. */
 #include "analyze/format/page/internal.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ struct owner {
 	uint64_t ns;
 };
 
-/* The call in the range, the Python frame, and the thread if it fits. */
+/* Returns the call, the range, the Python frame, and the thread if it fits. */
 static const char *where_text(const struct view *v, size_t row, unsigned width, struct blocks *b)
 {
 	const char *call = view_text(v, row, "call"), *range = view_text(v, row, "range");
@@ -56,7 +56,7 @@ void build_idle(const struct page *p, struct blocks *b)
 	add_cell(r, p->is_sampled ? "! a sample: not reliable" : NULL)->token = TOKEN_WARN;
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < v.count && i < OWNER_LINES; i++) {
-		/* a damaged partial file may leave it without a number */
+		/* a damaged partial file may have NaN here */
 		double percent = fmin(fmax(view_cell(&v, all[i].row, "pct").f64, 0), 1e6);
 		int tenths = (int)(percent * 10 + 0.5);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* KERNELS, of jobs without a GPU OPERATORS, and COPIES, of all ranks together. */
+/* The sections KERNELS (OPERATORS for jobs without a GPU) and COPIES, over all ranks. */
 #include "analyze/format/page/internal.h"
 
 #include "analyze/engine/hist.h"
@@ -9,10 +9,10 @@
 struct kernel {
 	const char *name, *class;
 	uint64_t calls, total_ns, max_ns;
-	uint64_t median_ns; /* NO_U64: not known yet, of several ranks; medians do not add up */
+	uint64_t median_ns; /* NO_U64: not computed yet, for several ranks */
 };
 
-/* Rows of one name become one; the most time first.  Returns how many there are. */
+/* Adds up the rows of a name, and sorts by descending time. Returns their number. */
 static size_t take_kernels(const struct view *v, bool is_host, struct kernel *all)
 {
 	size_t count = 0;
@@ -48,7 +48,7 @@ static size_t take_kernels(const struct view *v, bool is_host, struct kernel *al
 	return count;
 }
 
-/* Over all ranks; NO_U64 without memory. */
+/* Returns the median over all ranks; NO_U64: out of memory. */
 static uint64_t median_of(const struct view *v, const char *name)
 {
 	uint64_t median_ns = NO_U64;
@@ -58,7 +58,7 @@ static uint64_t median_of(const struct view *v, const char *name)
 	for (size_t i = 0; i < v->count && status == ST_OK; i++) {
 		const struct hist *own = view_cell(v, i, "lengths").hist;
 
-		/* A damaged partial file may hold a kernel without lengths. */
+		/* A damaged partial file may have a kernel without lengths. */
 		if (own && !strcmp(view_cell(v, i, "name").text, name))
 			status = hist_merge(all, own, NULL);
 	}
@@ -93,7 +93,7 @@ const char *show_nth_name(struct blocks *b, const char *const *first, size_t siz
 	return alike == 1 ? name : blocks_text(b, "%s #%u", show_name(b, nth, width - 3), alike);
 }
 
-/* Where columns stand in a terminal: bars shrink first, then names. */
+/* Columns in a terminal. Bars shrink first, then names. */
 struct layout {
 	unsigned name, calls_end, time_end, share, bar_at, bar;
 };
@@ -116,14 +116,14 @@ static void add_figures(const struct page *p, struct blocks *b, struct block_row
 	add_time(b, r, per_step(p, k->total_ns), unit);
 }
 
-/* Kernels of the file by name, as many as the medium shows, and all others together; without a GPU
- * the operators of the step threads that are in no other operator. */
+/* The file's kernels by name, as many as the medium shows, and the sum of all others. Without a
+ * GPU: the outermost operators of the step threads. */
 struct kernels {
 	struct kernel *all, sum, rest;
 	size_t count, shown;
 	bool is_host;
-	uint64_t whole_ns; /* the kernel time; of operators the steps */
-	int tenths[13];    /* of a percent of that: those shown, the rest, what is none of them */
+	uint64_t whole_ns; /* all kernel time; for operators the steps */
+	int tenths[13];    /* tenths of a percent: those shown, the rest, none of them */
 };
 
 static void take_shown(const struct page *p, struct kernels *k, struct blocks *b)
@@ -166,12 +166,12 @@ static void add_kernel(const struct page *p, struct blocks *b, struct block_row 
 
 	if (is_text(p))
 		width = name_width(p, layout_of(p).name);
-	/* names of operators are as short as the code has them */
+	/* operators have short names */
 	add_cell(r, of->is_host ? k->name
 				: show_nth_name(b, &of->all->name, sizeof(*of->all), i, width))
 		->whole = k->name;
 	add_figures(p, b, r, k, unit);
-	if (p->medium == MEDIUM_MD) /* each by itself, as not all rows are here */
+	if (p->medium == MEDIUM_MD) /* rounded separately, because some rows are missing */
 		add_number(b, r, 100 * ns / (double)of->whole_ns, 1);
 	else
 		add_percent(b, r, of->tenths[i]);
@@ -186,7 +186,7 @@ static void add_kernel(const struct page *p, struct blocks *b, struct block_row 
 	add_microseconds(b, r, k->max_ns);
 }
 
-/* A row of several kernels: the rest, the sum. */
+/* Adds a row for several kernels: the rest or the sum. */
 static void add_together(const struct page *p, struct blocks *b, struct block_table *t,
 			 const char *class, const char *label, const struct kernel *k,
 			 const char *percent, const struct time_unit *unit)
@@ -199,7 +199,7 @@ static void add_together(const struct page *p, struct blocks *b, struct block_ta
 	r->is_filled = true;
 }
 
-/* That of the longest kernel; ms in Markdown, and where a terminal compares kernels of ranks in ms.
+/* Returns the unit for the longest kernel; ms in Markdown, and in a terminal that compares ranks.
  */
 static struct time_unit kernel_unit(const struct page *p, const struct kernels *k)
 {
@@ -257,7 +257,7 @@ void build_kernels(const struct page *p, struct blocks *b)
 		{ .title = "max \xc2\xb5s", .hidden = IN(MEDIUM_TEXT), .class = "median" },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
-	t->count -= k.is_host ? 2 : 0; /* how long single operators take is not kept */
+	t->count -= k.is_host ? 2 : 0; /* durations of single operators are not kept */
 	t->class = "kernels";
 	for (size_t i = 0; i < k.shown; i++)
 		add_kernel(p, b, add_row(b, t, TOKEN_TEXT, NULL), &k, i, &unit);
@@ -278,7 +278,7 @@ void build_kernels(const struct page *p, struct blocks *b)
 
 /* ---- copies ----------------------------------------------------------------------------- */
 
-struct copy { /* one direction */
+struct copy { /* copies of one direction */
 	const char *direction, *from, *to;
 	uint64_t count, bytes, total_ns, exposed_ns;
 };
@@ -311,7 +311,7 @@ static size_t take_copies(const struct view *v, struct copy *all)
 	return count;
 }
 
-/* "HtoD pageable", "DtoD on the GPU", "memset" */
+/* Returns "HtoD pageable", "DtoD on the GPU" or "memset". */
 static const char *copy_label(struct blocks *b, const struct copy *c)
 {
 	const char *memory = NULL;
@@ -342,7 +342,7 @@ static const char *exposed_text(struct blocks *b, const struct copy *c)
 			      : blocks_text(b, "%.1f %% exposed", share < 0.1 ? 0.1 : share);
 }
 
-/* In a terminal copies stand below KERNELS, in its columns and its unit; the longest first. */
+/* Adds copies below KERNELS in a terminal, in its columns and unit, the longest first. */
 static void build_copy_lines(const struct page *p, const struct copy *all, size_t count,
 			     struct blocks *b)
 {

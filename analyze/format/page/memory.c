@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MEMORY: the level that matters most, over the window. */
+/* The section MEMORY: the most important level over the window. */
 #include "analyze/format/page/internal.h"
 
 enum { OWNERS = 5 };
@@ -13,7 +13,8 @@ struct level { /* a row of the table `memory` */
 	uint32_t order;
 };
 
-/* GPUs before the host; an allocator knows more than a sample. */
+/* Returns the rank of a level: GPUs before the host, and an allocator's level before a sampled
+ * one. */
 static uint32_t order_of(const struct level *a)
 {
 	static const char *const order[] = { "allocator", "cuda", "in_use", "pinned" };
@@ -47,7 +48,7 @@ static struct level level_of(const struct page *p, const struct view *v, size_t 
 	return a;
 }
 
-/* "Allocated on the GPU": what the level is of. */
+/* Returns what the level measures: "Allocated on the GPU". */
 static const char *subject_text(const struct level *a)
 {
 	bool is_host = a->device == NO_U64;
@@ -63,7 +64,7 @@ static const char *subject_text(const struct level *a)
 			 "not in the file.";
 }
 
-/* What is unused at the peak, growth, spikes. */
+/* Returns sentences about unused memory at the peak, growth and spikes. */
 static const char *sentence_text(const struct page *p, const struct view *v, const struct level *a,
 				 struct blocks *b)
 {
@@ -86,7 +87,7 @@ static const char *sentence_text(const struct page *p, const struct view *v, con
 				   show_count(b, p->steps), plural(p->steps));
 	if (!leak)
 		return blocks_text(b, "%sNo leak: memory at the end of a step does not grow.", out);
-	/* Pages stay with a process that has freed what was in them. */
+	/* Resident memory may stay after it was freed, so its growth is not called a leak. */
 	return blocks_text(b, "%sIt grows by %s each step%s.", out,
 			   show_bytes(b, view_cell(v, a->row, "slope_bytes_per_step").f64),
 			   a->device == NO_U64 && !strcmp(a->what, "in_use") ? "" : ": a leak");
@@ -120,11 +121,11 @@ static void add_curve(const struct page *p, const struct view *v, const struct l
 
 struct owner { /* a row of the table `memory_owners` */
 	uint64_t live_bytes;
-	const char *name; /* "": of smaller ones, and of those that are not known */
+	const char *name; /* "": smaller and unknown ones */
 	bool is_rest;
 };
 
-/* Who held the memory at the peak. */
+/* Lists the owners of memory at the peak. */
 static void add_owners(const struct page *p, const struct view *v, const struct level *a,
 		       struct blocks *b)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reports `modules` and `stacks` in a terminal: where in the model. */
+/* The reports `modules` and `stacks` in a terminal: time by place in the model. */
 #include "analyze/format/page/internal.h"
 
 enum { MODULE_LINES = 40, STACK_LINES = 15, STACK_FRAMES = 3 };
 
 struct module_line {
 	size_t row;
-	uint64_t first_ns, weight_ns; /* GPU time, of a file without GPU work host time */
+	uint64_t first_ns, weight_ns; /* GPU time, or host time if there is no GPU work */
 	const char *path;
 	bool is_shown;
 };
 
-/* "  Linear_3" */
+/* Returns the last part of a path, indented by its depth: "  Linear_3". */
 static const char *module_text(const char *path, struct blocks *b)
 {
 	const char *last = path;
@@ -42,7 +42,7 @@ static void modules_of_rank(const struct page *p, size_t rank, struct blocks *b)
 
 	if (!all)
 		return;
-	/* Those with most time are shown, in the order of their first calls. */
+	/* Show the modules with most time, in the order of their first calls. */
 	bool has_gpu = page_sum(&v, "gpu_self_ns") > 0;
 
 	for (size_t i = 0; i < v.count; i++)
@@ -90,7 +90,7 @@ void build_modules(const struct page *p, struct blocks *b)
 		modules_of_rank(p, i, b);
 }
 
-/* The innermost frames, the inmost first: "aten::mm < forward < Linear_3". */
+/* Returns the innermost frames, the inmost first: "aten::mm < forward < Linear_3". */
 static const char *frames_text(const char *path, struct blocks *b)
 {
 	const char *ends[STACK_FRAMES + 1] = { path + strlen(path) }, *text = "";

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which sections and tables a page has, in which order. */
+/* The sections and tables of a page, and their order. */
 #include "analyze/format/page/internal.h"
 
 #include "analyze/report/hta/hta.h"
 #include "analyze/report/report_list.h"
 
-enum { WIDTH_LEAST = 60 /* a narrower terminal shows only what the GPUs did and what to change */ };
+enum { WIDTH_LEAST = 60 /* a narrower terminal shows only GPU time and findings */ };
 
 static void page_init(struct page *p, const struct format_request *how, enum medium medium,
 		      const struct view *views)
@@ -29,7 +29,7 @@ static void page_init(struct page *p, const struct format_request *how, enum med
 		p->is_sampled |= view_u64(&p->trust, i, "sampled") == 1;
 }
 
-/* ---- the one page ----------------------------------------------------------------------- */
+/* ---- the summary page ------------------------------------------------------------------- */
 
 static section_builder *const text_narrow[] = { build_input, build_warnings, build_verdict,
 						build_gpus,  build_fixes,    NULL };
@@ -61,7 +61,7 @@ static section_builder *const html[] = {
 static section_builder *const md[] = { build_input,    build_warnings, build_verdict, build_gpus,
 				       build_snapshot, build_fixes,    build_phases,  build_steps,
 				       build_kernels,  build_copies,   build_trust,   NULL };
-/* Reports that have a page of their own in a terminal. */
+/* Reports with a page of their own in a terminal. */
 static section_builder *const comm[] = { build_comm, NULL };
 static section_builder *const comm_of_ranks[] = { build_comm, build_waits, NULL };
 static section_builder *const findings[] = { build_input, build_verdict, build_findings, NULL };
@@ -81,11 +81,12 @@ static void build_all(const struct page *p, section_builder *const *sections, st
 
 /* ---- reports ---------------------------------------------------------------------------- */
 
-/* Tables of a report in another order than that of the report, without those that are not named. */
+/* Tables of a report in another order than the report's; tables that are not listed are left
+ * out. */
 static const struct {
 	const struct report_type *report;
 	const char *tables[6];
-	bool has_empty; /* tables without rows are shown */
+	bool has_empty; /* show tables without rows */
 } orders[] = {
 	{ &report_steps,
 	  { "step_stats", "steps_summed", "slow_steps", "steps", "step_gpus", NULL },
@@ -158,7 +159,7 @@ static void build_report(const struct page *p, struct blocks *b)
 	}
 }
 
-/* Whether the page for a browser leaves a report out: sections show it, or other formats do. */
+/* Returns whether the HTML page leaves out a report, because sections or other formats show it. */
 static bool is_left_out(const struct report_type *report)
 {
 	static const struct report_type *const left_out[] = {
@@ -198,7 +199,7 @@ enum status page_write(const struct format_request *how, enum medium medium, pag
 			build_report(&page, &blocks);
 		if (is_text(&page) && before && blocks.last == before)
 			add_sentence(&blocks, ROLE_TEXT, 0,
-				     ""); /* of a report with nothing to show */
+				     ""); /* the report has nothing to show */
 	}
 	enum status status = blocks_status(&blocks, err);
 	if (status == ST_OK)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PHASES: the host's time beside the GPU's on one scale, mean per step over the ranks, in the order
- * of a step, small annotations together.
+ * The section PHASES: host and GPU time on one scale, mean per step over the ranks, in the order of
+ * a step, with small annotations together.
  */
 #include "analyze/format/page/internal.h"
 
 static const char *const order_of_phases[] = {
 	"data",          "forward",       "backward",     "optimizer",
-	"communication", "checkpoint",    "validation",   "", /* all that has no place of its own */
+	"communication", "checkpoint",    "validation",   "", /* phases without a place */
 	"other",         "before_window", "unattributed",
 };
 enum { ORDER_OTHER = PHASE_OF_USER + 1, ORDER_COUNT = 11, BAR_WIDE = 20 };
 
-/* GPU time launched in a phase by class, and time in which the GPUs did nothing meanwhile. */
+/* GPU time launched in a phase by class, and idle time of the GPUs during it. */
 enum { COMPUTE, COMM, COPY, DURING, PARTS };
 
 struct phase_row {
 	const char *name, *label;
-	double wall_ns, gpu_ns[PARTS]; /* per step, and the GPU's per GPU */
+	double wall_ns, gpu_ns[PARTS]; /* per step; the GPU's also per GPU */
 	bool is_inferred;
 	uint32_t order;
-	unsigned count; /* annotations that this row stands for */
+	unsigned count; /* number of annotations in this row */
 };
 struct phases {
 	struct phase_row *rows;
@@ -50,7 +50,7 @@ static void add_phase(struct phase_row *into, const struct phase_row *from)
 		into->gpu_ns[i] += from->gpu_ns[i];
 }
 
-/* The row of a phase; ranks share it.  NULL: there is none and `may_add` is not set. */
+/* Returns the row of a phase, which ranks share. NULL: there is none and `may_add` is false. */
 static struct phase_row *find_phase(struct phases *all, const char *name, bool may_add)
 {
 	struct phase_row *r = all->rows;
@@ -66,10 +66,10 @@ static struct phase_row *find_phase(struct phases *all, const char *name, bool m
 	return r;
 }
 
-/* Rows of nothing leave, annotations below 2 % of a step become one row. */
+/* Drops rows without time, and joins annotations below 2 % of a step. */
 static void settle_phases(const struct page *p, struct phases *all, struct blocks *b)
 {
-	/* of GPU work whose launch is not in the window */
+	/* for GPU work whose launch is not in the window */
 	const char *unlaunched =
 		page_sum(&p->trust, "launches") ? "before window" : "launch unknown";
 	struct phase_row *small = NULL;
@@ -151,7 +151,7 @@ static const struct stack *stack_of(const struct page *p, const struct phase_row
 	return stack;
 }
 
-/* The sum of all rows, and what its GPU time makes. */
+/* Adds the sum of all rows, and its GPU time. */
 static void add_sum(const struct page *p, const struct phase_row *sum, struct block_table *t,
 		    const struct time_unit *unit, bool has_place, struct blocks *b)
 {
@@ -172,7 +172,7 @@ static void add_sum(const struct page *p, const struct phase_row *sum, struct bl
 			  plural(p->window_steps));
 }
 
-/* Columns: in a terminal bars are as wide as the line allows. */
+/* Adds the columns; in a terminal the bars fill the line. */
 static struct block_table *add_columns(const struct page *p, const struct time_unit *unit,
 				       unsigned bar, struct blocks *b)
 {
@@ -209,7 +209,7 @@ static struct block_table *add_columns(const struct page *p, const struct time_u
 	return ADD_TABLE(b, columns);
 }
 
-/* Validation, checkpoints, the time between epochs: of one rank. */
+/* Adds time outside of steps, such as validation and checkpoints, for a single rank. */
 static void add_outside(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "outside_steps");
@@ -243,7 +243,7 @@ void build_phases(const struct page *p, struct blocks *b)
 	tenths = blocks_take(b, all.count, sizeof(*tenths));
 	if (!walls || !tenths || !all.count)
 		return;
-	/* that a host without phases did something else says nothing */
+	/* a host without phases has only `other`, which is not worth a section */
 	if (!p->gpus.count && all.count == 1 && all.rows[0].order == ORDER_OTHER)
 		return;
 	for (size_t i = 0; i < all.count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STEPS, PHASES and KERNELS of several ranks, for a terminal: side by side for two, the spread for
- * more.  KERNELS are those that take different time for the same work (DEFINITIONS.md 7: their
- * counts per step are equal), and what the ranks communicate.
+ * The sections STEPS, PHASES and KERNELS of several ranks, for a terminal: side by side for two,
+ * the spread for more. KERNELS are those with different times for the same work (DEFINITIONS.md 7:
+ * their counts per step are equal), and communication kernels.
  */
 #include "analyze/format/page/internal.h"
 
@@ -34,7 +34,7 @@ static struct rank_steps take_rank_steps(const struct page *p, size_t rank, stru
 	return s;
 }
 
-/* Whether each rank has the same few steps. */
+/* Returns whether all ranks have the same few steps. */
 static bool has_same_steps(const struct rank_steps *all, size_t count)
 {
 	size_t steps = all[0].times.count;
@@ -46,7 +46,7 @@ static bool has_same_steps(const struct rank_steps *all, size_t count)
 	return steps > 0;
 }
 
-/* Of many ranks: the quickest, the one in the middle, and the three slowest. */
+/* Chooses of many ranks the fastest, the median and the three slowest. */
 static size_t choose_ranks(struct rank_steps *all, size_t count)
 {
 	const size_t chosen[] = { (count - 1) / 2, count - 3, count - 2, count - 1 };
@@ -123,7 +123,7 @@ void build_steps_of_ranks(const struct page *p, struct blocks *b)
 
 /* ---- phases ----------------------------------------------------------------------------- */
 
-enum { PHASES_MAX = 64 /* side by side */ };
+enum { PHASES_MAX = 64 /* limit of phases */ };
 
 struct rank_phase {
 	const char *name, *label;
@@ -135,7 +135,7 @@ struct rank_phase {
 struct rank_phases {
 	struct rank_phase *rows;
 	size_t count;
-	double *walls; /* of steps, by rank */
+	double *walls; /* lengths of steps, by rank */
 };
 
 static const struct sort_key by_sum[] = { UP(struct rank_phase, is_rest),
@@ -178,7 +178,7 @@ static void take_rank_phases(const struct page *p, struct rank_phases *all, stru
 	}
 }
 
-/* Annotations below 2 % of a step are one row; the longest first, what nothing names last. */
+/* Joins annotations below 2 % of a step, and sorts by descending time with the rest last. */
 static void settle_rank_phases(struct rank_phases *all, size_t ranks, struct blocks *b)
 {
 	struct rank_phase *small = NULL;
@@ -303,12 +303,12 @@ struct rank_kernel {
 	double calls, ns; /* per step */
 };
 /*
- * A kernel over the ranks, ns per step.  Of two ranks: both and their difference.  Of more: the
- * least, the median, the most, and the most less the mean.
+ * A kernel over the ranks, ns per step. For two ranks: both and their difference. For more: the
+ * least, the median, the greatest, and the greatest less the mean.
  */
 struct spread {
 	const char *name;
-	double calls, values[3], apart, size; /* size: of apart, without its sign */
+	double calls, values[3], apart, size; /* size: absolute value of `apart` */
 };
 
 static struct spread spread_of(const struct rank_kernel *of, size_t count, size_t ranks, double *ns)
@@ -328,7 +328,7 @@ static struct spread spread_of(const struct rank_kernel *of, size_t count, size_
 		s.size = fabs(s.apart);
 		return s;
 	}
-	s.values[1] = median_double(ns, count); /* sorts them */
+	s.values[1] = median_double(ns, count); /* sorts `ns` */
 	s.values[0] = ns[0];
 	s.values[2] = ns[count - 1];
 	s.apart = s.values[2] - sum / (double)count;
@@ -378,7 +378,7 @@ static void add_spread(const struct spread *s, const char *name, struct block_ro
 		r->token == TOKEN_DIM ? TOKEN_DIM : TOKEN_BOLD;
 }
 
-/* Spreads of compute kernels with equal counts, and of kernels that communicate. */
+/* Adds the spreads of compute kernels with equal counts, and of communication kernels. */
 static void add_spreads(const struct page *p, struct blocks *b, struct spread *rows, size_t count,
 			struct spread *comm, size_t comm_count)
 {

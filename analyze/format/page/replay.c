@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SLOWDOWN of a job against its ideal, as sentences, tables and pictures. */
+/* The section SLOWDOWN of a job against its ideal: sentences, tables and pictures. */
 #include "analyze/format/page/internal.h"
 
 #include "schemas/base/vec.h"
 
 #include <math.h>
 
-enum { ROWS_MOST = 128, COLUMNS_MOST = 64 /* of a picture; more share one */ };
+enum { ROWS_MOST = 128, COLUMNS_MOST = 64 /* of a picture; more values share one */ };
 
-struct axis {             /* what a picture has on one side */
-	uint64_t *values; /* the first of each row or column */
+struct axis {             /* one axis of a picture */
+	uint64_t *values; /* the first value of each row or column */
 	const char **names;
 	size_t count;
 };
 
-/* The different values of a column, in order, as many together as make `most`; none where one is
- * unknown. */
+/* Lists the different values of a column in order, joined so that there are at most `most`; none if
+ * a value is unknown. */
 static struct axis axis_of(const struct view *v, const char *column, const char *word, size_t most,
 			   struct blocks *b)
 {
@@ -47,10 +47,10 @@ static size_t place_in(const struct axis *a, uint64_t value)
 	size_t at;
 
 	SEARCH(at, 0, a->count, a->values[at] <= value);
-	return at - 1; /* each value lies behind the first of some */
+	return at - 1; /* each value is at or after the first one of some group */
 }
 
-/* The slowdowns of a table over two of its columns; of several in one cell the greatest. */
+/* Draws the slowdowns in a table over two of its columns, the greatest one in each cell. */
 static void add_heat(const struct view *v, const char *row, const char *row_word,
 		     const char *column, const char *word, struct blocks *b)
 {
@@ -82,7 +82,8 @@ static void add_heat(const struct view *v, const char *row, const char *row_word
 				     .count = columns.count };
 }
 
-/* How much of a step no dependency explains, where it is 5 %; of all ranks the greatest share. */
+/* Adds how much of a step no dependency explains, if it is at least 5 %, for the rank with the
+ * greatest share. */
 static void add_unexplained(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "rank_what_if");
@@ -110,7 +111,7 @@ static void add_unexplained(const struct page *p, struct blocks *b)
 		100 * share);
 }
 
-/* What would bound a step with the edits of --what-if. */
+/* Adds what would bound a step after the edits of --what-if. */
 static void add_next(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "what_if");
@@ -175,7 +176,7 @@ void build_replay(const struct page *p, struct blocks *b)
 			      100 * mw,
 			      isfinite(ms)
 				      ? blocks_text(b, "; with the last pipeline stage, %.0f %%",
-						    rint(100 * ms) + 0.) /* no -0 */
+						    rint(100 * ms) + 0.) /* avoids -0 */
 				      : "");
 	if (p->medium != MEDIUM_HTML)
 		return;

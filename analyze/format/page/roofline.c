@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The roofline of a page for a browser: operators by intensity and rate, below their GPU's peaks.
- */
+/* The roofline of an HTML page: operators by intensity and rate, below their GPU's peaks. */
 #include "analyze/format/page/internal.h"
 
 #include <math.h>
 
-/* Both axes are logarithmic: powers of two of FLOPs per byte, powers of ten of TFLOP/s. */
+/* Both axes are logarithmic: FLOPs per byte in powers of two, TFLOP/s in powers of ten. */
 enum { DOTS = 60, ROOFS = 6, FROM_INTENSITY = -4, TO_INTENSITY = 14, DECADES = 5 };
 
 static double across(double intensity)
@@ -20,7 +19,7 @@ static double down(double tflops, double top)
 	return 100 * fmin(fmax(log10(top / tflops) / DECADES, 0), 1);
 }
 
-/* TFLOP/s, or TB/s of memory, of the rank's GPU; 0: not known. */
+/* Returns a peak of the rank's GPU in TFLOP/s or, for memory, in TB/s; 0: unknown. */
 static double peak_of(const struct view *peaks, const char *what, uint64_t rank)
 {
 	for (size_t i = 0; i < peaks->count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STEPS of one rank: how long they took, and some of them over time.  A terminal draws the one
- * nearest to the median; a browser all of a few, else the first, the fastest, the median, the
- * slowest and some that are much slower than the median.
+ * The section STEPS of one rank: lengths, and some steps over time. A terminal draws the step
+ * nearest to the median. A browser draws all of a few; otherwise the first, the fastest, the
+ * median, the slowest and some that are much slower than the median.
  */
 #include "analyze/format/page/internal.h"
 
@@ -11,14 +11,14 @@
 #include <math.h>
 
 enum {
-	P90_FROM = 20, /* steps from which on a quantile is printed */
+	P90_FROM = 20, /* least number of steps for this quantile */
 	P99_FROM = 200,
-	DRAWN_ALL = 12, /* so few steps are drawn all */
+	DRAWN_ALL = 12, /* up to this many steps all are drawn */
 	DRAWN_SLOW = 8,
 	DRAWN_MAX = DRAWN_ALL + 4,
 };
 
-/* The least value that a share `q` of all does not exceed. */
+/* Returns the least value that a share `q` of all values does not exceed. */
 static double quantile(const struct step_times *t, double q)
 {
 	size_t rank = (size_t)ceil(q * (double)t->count);
@@ -46,7 +46,7 @@ void step_times_take(const struct page *p, size_t rank, const struct view *steps
 	t->counted = t->count;
 	if (b->is_full || !t->count)
 		return;
-	t->median = median_double(t->sorted, t->count); /* sorts them */
+	t->median = median_double(t->sorted, t->count); /* sorts t->sorted */
 	t->min = t->sorted[0];
 	t->p90 = quantile(t, 0.90);
 	t->p99 = quantile(t, 0.99);
@@ -54,7 +54,7 @@ void step_times_take(const struct page *p, size_t rank, const struct view *steps
 	for (size_t i = 0; i < t->count; i++)
 		t->mean += t->in_order[i];
 	t->mean /= (double)t->count;
-	/* Of a long run, where most steps have no row. */
+	/* In a long run most steps have no row. */
 	struct view summed = page_of_rank(p, "steps_summed", rank);
 	struct view stats = page_of_rank(p, "step_stats", rank);
 
@@ -74,14 +74,14 @@ void step_times_take(const struct page *p, size_t rank, const struct view *steps
 
 /* ---- figures ---------------------------------------------------------------------------- */
 
-/* "min 12.5, median 13.0, ..." */
+/* Returns "min 12.5, median 13.0, ...". */
 static const char *times_text(const struct step_times *t, const char *between,
 			      const struct time_unit *unit, struct blocks *b)
 {
 	const struct {
 		const char *name;
 		double ns;
-		size_t from; /* as many steps are needed */
+		size_t from; /* least number of steps */
 	} figures[] = { { "min", t->min, 1 },
 			{ "median", t->median, 1 },
 			{ "p90", t->p90, P90_FROM },
@@ -96,14 +96,14 @@ static const char *times_text(const struct step_times *t, const char *between,
 	return all;
 }
 
-/* For a long run. */
+/* Returns a note for a long run. */
 static const char *summed_text(const struct step_times *t, struct blocks *b)
 {
 	return blocks_text(b, "%s of %s steps are only summed", show_count(b, t->summed),
 			   show_count(b, t->all));
 }
 
-/* A value a step, from step `first` to `last`, at the end of the line before. */
+/* Adds one value for each step from `first` to `last` at the end of the previous line. */
 static void add_spark(struct blocks *b, const double *values, size_t count, double median,
 		      uint64_t first, uint64_t last)
 {
@@ -142,7 +142,7 @@ static void add_times(const struct page *p, const struct step_times *t, const st
 		add_sentence(b, ROLE_NOTE, 14, summed_text(t, b));
 }
 
-/* The most memory in use in each step, for files that say nothing else of a step. */
+/* Adds the most memory in use in each step, for files that contain nothing else about steps. */
 static void add_levels(const struct page *p, struct blocks *b)
 {
 	struct view memory = page_of_rank(p, "memory", 0), all = page_view(p, "memory_steps"), v;
@@ -157,7 +157,7 @@ static void add_levels(const struct page *p, struct blocks *b)
 		return;
 	for (size_t i = 0; i < v.count; i++)
 		sorted[i] = most[i] = view_number(&v, i, "max_bytes");
-	double median = median_double(sorted, v.count); /* sorts them */
+	double median = median_double(sorted, v.count); /* sorts `sorted` */
 	add_sentencef(b, ROLE_TEXT, 14, "memory at most: min %s%smedian %s%smax %s",
 		      show_bytes(b, sorted[0]), DOT, show_bytes(b, median), DOT,
 		      show_bytes(b, sorted[v.count - 1]));
@@ -184,7 +184,7 @@ static const char *note_text(const struct step_times *t, struct blocks *b)
 
 /* ---- pictures --------------------------------------------------------------------------- */
 
-/* The counted step whose wall time is nearest; of several the last. */
+/* Returns the counted step whose length is nearest; of several the last. */
 static size_t find_nearest(const struct step_times *t, double wall_ns)
 {
 	size_t best = 0;
@@ -204,7 +204,7 @@ static void choose(size_t *chosen, size_t *count, size_t step)
 		chosen[(*count)++] = step;
 }
 
-/* Which of the counted steps a browser draws, in the order of time. */
+/* Chooses the counted steps that a browser draws, in time order. */
 static size_t choose_steps(const struct step_times *t, size_t chosen[DRAWN_MAX])
 {
 	size_t count = 0, slow = 0;
@@ -219,11 +219,11 @@ static size_t choose_steps(const struct step_times *t, size_t chosen[DRAWN_MAX])
 	for (size_t i = t->count; i && slow < DRAWN_SLOW; i--, slow++)
 		if (i == t->count || t->sorted[i - 1] > 1.5 * t->median)
 			choose(chosen, &count, find_nearest(t, t->sorted[i - 1]));
-	qsort(chosen, count, sizeof(*chosen), compare_u64); /* size_t is as wide */
+	qsort(chosen, count, sizeof(*chosen), compare_u64); /* size_t has 64 bits */
 	return count;
 }
 
-/* The picture of a counted step; no rows where there is none. */
+/* Returns the picture of a counted step; no rows if there is none. */
 static struct view picture_of(const struct page *p, const struct view *steps,
 			      const struct step_times *t, size_t step)
 {
@@ -232,7 +232,7 @@ static struct view picture_of(const struct page *p, const struct view *steps,
 	return view_below(&all, steps->rows[t->rows[step]], table_keys(steps->type));
 }
 
-/* The step that has a picture and is nearest to the median. */
+/* Chooses the step with a picture that is nearest to the median. */
 static size_t choose_one(const struct page *p, const struct view *steps, const struct step_times *t,
 			 size_t chosen[DRAWN_MAX])
 {
@@ -268,7 +268,7 @@ static void add_timelines(const struct page *p, const struct view *steps,
 			host = view_cell(&v, 0, is_text(p) ? "host_cells" : "host_bins").text;
 			gpu = view_cell(&v, 0, is_text(p) ? "gpu_cells" : "gpu_bins").text;
 		}
-		/* A file of memory alone has no phase, and no GPU to show beside. */
+		/* A file with only memory has neither phases nor a GPU to draw. */
 		if (!p->gpus.count && host && host[strspn(host, ".")] == '\0')
 			continue;
 		if (v.count && (host || is_text(p)))
@@ -306,7 +306,7 @@ struct rank_row {
 	struct step_times times;
 };
 
-/* HTML: a row for each rank, the slowest first, up to some. */
+/* Builds the HTML rows of the ranks, the slowest first, up to a limit. */
 static void build_ranks(const struct page *p, struct blocks *b)
 {
 	static const struct block_column columns[] = {
@@ -328,7 +328,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 		return;
 	SORT_BY(all, count, DOWN(struct rank_row, times.median), UP(struct rank_row, rank));
 	if (!count || !p->has_steps || !(all[0].times.median > 0))
-		return; /* other reports alone have no steps */
+		return; /* some reports have no steps */
 	add_section(b, "Steps", "Wall time of counted steps, ms; the slowest rank first");
 	struct block_table *t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count && i < RANK_LINES; i++) {
@@ -349,7 +349,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 			      show_count(b, count - RANK_LINES));
 }
 
-/* What marks steps for the program that recorded the first input. */
+/* Returns what marks steps for the program that recorded the first input. */
 static const char *mark_of(const struct page *p)
 {
 	static const struct {

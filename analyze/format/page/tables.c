@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any table as it is, and phases in the words of other tools. */
+/* Shows any table as it is, and phases in the terms of other tools. */
 #include "analyze/format/page/internal.h"
 
 #include <ctype.h>
@@ -7,7 +7,8 @@
 
 enum { MD_ROWS = 50, ACTION_WIDTH = 29, GRAPHS_WIDE = 130 };
 
-/* In a terminal the rank is a column only where there are several; Markdown has exact values. */
+/* Returns whether a column is shown. In a terminal the rank is only a column if there are several;
+ * Markdown has exact values. */
 static bool is_wanted(const struct page *p, const struct column *c)
 {
 	if (!c->title)
@@ -17,14 +18,14 @@ static bool is_wanted(const struct page *p, const struct column *c)
 	return c->cell != CELL_HIST && (strcmp(c->name, "rank") != 0 || p->ranks.count > 1);
 }
 
-struct brief { /* short name of a row */
+struct brief { /* the short name of a row */
 	const char *text, *name;
 	size_t row;
 };
 
 /*
- * Short names by row.  Several names may have the same one: of these all but the first by name
- * end in a number, which is that of the name whatever the rank.
+ * Returns the short names by row. If several names have the same short name, all but the first end
+ * in a number, which is the same for a name on all ranks.
  */
 static const char **short_names(const struct view *v, struct blocks *b)
 {
@@ -49,15 +50,15 @@ static const char **short_names(const struct view *v, struct blocks *b)
 	return texts;
 }
 
-/* `unit` NULL: no time. */
+/* Returns the text of a cell. `unit` NULL: not a time. */
 static const char *value_text(const struct page *p, struct blocks *b, const struct column *c,
 			      union value v, const struct time_unit *unit)
 {
-	if (column_is_text(c) && is_text(p)) /* more would not fit in any line */
+	if (column_is_text(c) && is_text(p)) /* more does not fit in any line */
 		return blocks_text(b, "%.1023s", v.text ? v.text : "");
 	if (column_is_text(c))
 		return v.text ? v.text : "";
-	/* Shares are percentages; a ratio to 1 tells nothing with one decimal. */
+	/* Shares are percentages, but ratios near 1 need more than one decimal. */
 	unsigned decimals = name_ends_in(c->name, "slowdown") ? 3 : 1;
 	if (c->cell == CELL_F64 && isfinite(v.f64) && v.f64 < 0)
 		return blocks_text(b, "-%s", show_number(b, -v.f64, decimals));
@@ -78,7 +79,8 @@ static const char *title_text(struct blocks *b, const struct column *c,
 	return c->of && !strcmp(c->title, "%") ? blocks_text(b, "%% of %s", c->of) : c->title;
 }
 
-/* "step_stats" is "STEP STATS", "Step stats"; Markdown has the name that --report and JSON have. */
+/* Adds a heading: "step_stats" becomes "STEP STATS" or "Step stats"; Markdown keeps the name of
+ * --report and JSON. */
 static struct block *add_heading(const struct page *p, const struct view *v, struct blocks *b)
 {
 	char title[64];
@@ -146,7 +148,8 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 				p->medium == MEDIUM_MD ? c->cell == CELL_TEXT : column_is_text(c),
 		};
 	}
-	/* What replayed graphs did is what captures are given for: host times give it their place.
+	/* With captures, the work of replayed graphs is most important, so host times give way to
+	 * it.
 	 */
 	for (size_t i = 0; has_graphs && p->width < GRAPHS_WIDE && i < count; i++)
 		if (!strncmp(columns[i].md, "host_", 5) || !strcmp(columns[i].md, "gpu_calls") ||
@@ -172,15 +175,15 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 		add_sentencef(b, ROLE_NOTE, 0, "%zu more rows", v->count - rows);
 }
 
-/* ---- actions, or phases where the program has none -------------------------------------- */
+/* ---- actions, or phases if the program has none ----------------------------------------- */
 
-struct action { /* of one or several ranks */
+struct action { /* an action of one or several ranks */
 	const char *name;
 	uint64_t count, total_ns, first_end_ns;
 	bool is_inferred;
 };
 
-/* Rows of one name of several ranks become one. */
+/* Adds up the rows of a name over ranks. */
 static size_t merge_actions(struct action *all, size_t count)
 {
 	size_t kept = 0;
@@ -218,7 +221,7 @@ static void add_rule(struct blocks *b)
 	add_line(b, blocks_text(b, "%s", rule));
 }
 
-/* A table of one row in Lightning's frame. */
+/* Adds a table of one row in Lightning's frame. */
 static void add_action(struct blocks *b, const char *const cells[5])
 {
 	static const unsigned at[] = { 3, 36, 57, 70, 86 }, bars[] = { 0, 33, 54, 67, 85, 99 };
@@ -238,7 +241,7 @@ static void add_action(struct blocks *b, const char *const cells[5])
 		add_cell(r, cells[i]);
 }
 
-/* The end of a long name: that tells the actions of a class apart. */
+/* Returns the end of a long name, which distinguishes the actions of a class. */
 static const char *name_end(struct blocks *b, const char *name)
 {
 	size_t len = strlen(name);
@@ -249,7 +252,7 @@ static const char *name_end(struct blocks *b, const char *name)
 	return from == name ? name : blocks_text(b, "…%s", from);
 }
 
-/* The longest first, as Lightning prints them.  `whole_ns` is 100 %, and `words` say what it is. */
+/* Adds Lightning's report, the longest first. `whole_ns` is 100 %, and `words` describe it. */
 static void add_lightning(const struct page *p, struct blocks *b, struct action *all, size_t count,
 			  uint64_t whole_ns, const char *words)
 {
@@ -286,7 +289,7 @@ static void add_lightning(const struct page *p, struct blocks *b, struct action 
 				words));
 }
 
-/* In the order in which they first ended, as a profiler adds them. */
+/* Adds the metrics in the order in which they first ended, as a profiler adds them. */
 static void add_metrics(const struct page *p, struct blocks *b, struct action *all, size_t count)
 {
 	SORT_BY(all, count, UP(struct action, first_end_ns), DOWN(struct action, total_ns),
@@ -300,7 +303,8 @@ static void add_metrics(const struct page *p, struct blocks *b, struct action *a
 					(unsigned long long)all[i].count));
 }
 
-/* Phases: ranges by their whole length; what no range names by its time, once a step. */
+/* Returns a phase as an action: ranges by their whole length; a phase without ranges by its time,
+ * once per step. */
 static struct action phase_action(const struct page *p, const struct view *v, size_t i)
 {
 	struct action a = { .name = view_cell(v, i, "name").text,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every section asks the tables of a page. */
+/* Queries that all sections make to the tables of a page. */
 #include "analyze/format/page/internal.h"
 
 struct view page_view(const struct page *p, const char *table)

@@ -28,7 +28,7 @@ unsigned utf8_columns(uint32_t c)
 	if (c < 0x80 || utf8_is_control(c))
 		return 1;
 	int columns = wcwidth((wchar_t)c);
-	if (columns < 0) /* not of this locale */
+	if (columns < 0) /* not in this locale */
 		return (unsigned)strlen(plain_glyph(c));
 	return columns > 1 ? 2 : 1;
 }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 enum {
-	NAME_WIDTH = 48, /* most of a name in a table that lays itself out */
-	WORD_LEAST = 10, /* of a phase, a cause */
-	BAR_LEAST = 8,   /* columns; a shorter bar says nothing */
+	NAME_WIDTH = 48, /* limit of a name in a table with automatic layout */
+	WORD_LEAST = 10, /* least width of phases and causes */
+	BAR_LEAST = 8,   /* columns; shorter bars are useless */
 };
 
 bool cell_is_over_next(const struct block_table *table, const struct block_row *r, size_t i)
@@ -29,8 +29,8 @@ bool title_is_over_next(const struct block_table *table, size_t i)
 	return !table->is_fitted && !table->columns[i].end && next && !*next;
 }
 
-/* What the cells of a column need, and its title unless that stands over several: of names at most
- * `most`. */
+/* Returns the columns that the cells of a column need, and its title unless that extends over the
+ * next column. Names count at most `most`. */
 static unsigned column_need(const struct block_table *table, size_t i, unsigned most)
 {
 	const struct block_column *c = &table->columns[i];
@@ -47,7 +47,7 @@ static unsigned column_need(const struct block_table *table, size_t i, unsigned 
 		width = cell->text && !cell_is_over_next(table, r, i) ? text_width(cell->text) : 0;
 		if (c->width && !c->end && width > most)
 			width = most;
-		/* what begins in the column before and goes on here */
+		/* a text of the previous column that continues here */
 		if (i && r->cells[i - 1].text && cell_is_over_next(table, r, i - 1)) {
 			unsigned before = text_width(r->cells[i - 1].text);
 			unsigned by = column_need(table, i - 1, most) + GAP;
@@ -61,18 +61,18 @@ static unsigned column_need(const struct block_table *table, size_t i, unsigned 
 	return need;
 }
 
-/* Columns of a table and of the one beside it, from the left. */
+/* Columns of a table and of the one beside it, from left to right. */
 struct layout {
 	struct place {
 		struct block_column *column;
-		unsigned at, wish; /* wish: where the page would have it end or begin */
+		unsigned at, wish; /* wish: end or begin by the page's design */
 		unsigned width, least, need;
 		bool is_right;
 	} places[2 * COLUMNS_MAX];
 	size_t count;
 };
 
-/* The column of a table below that stands below this one; NULL: none does. */
+/* Returns the column of the table that is aligned with this one of a table above; NULL: none. */
 static const struct block_column *column_below(const struct block_table *table,
 					       const struct block_column *c)
 {
@@ -82,7 +82,7 @@ static const struct block_column *column_below(const struct block_table *table,
 	return NULL;
 }
 
-/* What a column needs in its table and in those whose columns stand below it. */
+/* Returns what a column needs in its table and in later tables that are aligned with it. */
 static unsigned need_of(const struct block_table *table, const struct block *others, size_t i,
 			unsigned most)
 {
@@ -132,7 +132,7 @@ static void take_columns(struct layout *l, const struct block_table *table,
 	}
 }
 
-/* What a terminal has beyond the width that pages are designed for is for names. */
+/* Gives the columns beyond the design width of pages to names. */
 static void grow_names(struct layout *l, unsigned width)
 {
 	unsigned more = width > LINE_WIDTH ? width - LINE_WIDTH : 0, by;
@@ -156,7 +156,7 @@ static void leave_out(struct block_column *c)
 	c->hidden |= IN(MEDIUM_TEXT) | LEFT_OUT;
 }
 
-/* Columns stand where those of a table above them went, and a name has what that leaves it. */
+/* Aligns columns with those of the table above; a name gets the space that remains. */
 static void follow(struct layout *l, const struct block_table *above)
 {
 	struct place *name = NULL, *figure = NULL;
@@ -192,7 +192,7 @@ static unsigned layout_width(const struct layout *l)
 	return width;
 }
 
-/* The bars of a table have one scale and so one width: they shrink alike, and then they go. */
+/* Shrinks the bars of a table alike, because they have one scale, and drops them if necessary. */
 static void shrink_bars(struct layout *l, unsigned width)
 {
 	unsigned over = layout_width(l), bars = 0;
@@ -210,7 +210,7 @@ static void shrink_bars(struct layout *l, unsigned width)
 	}
 }
 
-/* Bars shrink before names, and both before the last column is left out. */
+/* Shrinks bars, then names, and leaves out the last columns if that is not enough. */
 static void shrink_columns(struct layout *l, unsigned width)
 {
 	shrink_bars(l, width);
@@ -229,8 +229,8 @@ static void shrink_columns(struct layout *l, unsigned width)
 }
 
 /*
- * Columns stand where the page would have them as far as their cells leave GAP blanks between two;
- * else they move, first to the right and then back from the edge of the terminal.
+ * Places columns as designed if their cells leave GAP blanks between two. Otherwise they move,
+ * first to the right and then back from the edge of the terminal.
  */
 static void place_columns(struct layout *l, unsigned width)
 {
@@ -260,8 +260,8 @@ static void place_columns(struct layout *l, unsigned width)
 	}
 }
 
-struct cut {           /* a name that is not shown whole */
-	uint32_t look; /* a hash of its tail, then of what is left of it */
+struct cut {           /* a shortened name */
+	uint32_t look; /* hash of its tail, then of its shortened form */
 	const char *text;
 	struct block_cell *cell;
 };
@@ -274,7 +274,7 @@ static uint32_t look_of(const struct block_cell *cell, unsigned width)
 	return crc32c(0, cut, strlen(cut));
 }
 
-/* Names that read alike all the same get a number. */
+/* Numbers the names that still look alike. */
 static void number_alike(struct cut *all, size_t count, unsigned width)
 {
 	unsigned number = 1;
@@ -292,8 +292,8 @@ static void number_alike(struct cut *all, size_t count, unsigned width)
 	}
 }
 
-/* Names of a column that would read alike are to show where they differ, or else a number; without
- * memory they do not. */
+/* Marks where names of a column differ if they would look alike when shortened, or numbers them.
+ * Without memory it does nothing. */
 static void tell_apart(struct block_table *table, size_t i)
 {
 	unsigned width = table->columns[i].width;
@@ -318,7 +318,7 @@ static void tell_apart(struct block_table *table, size_t i)
 			all[k].cell->seen = all[k - 1].cell->seen;
 			continue;
 		}
-		/* In this order the neighbours have most of a name's begin in common with it. */
+		/* in this order neighbours share the longest begin */
 		size_t seen = all[k].look == all[k - 1].look
 				      ? text_alike(all[k].text, all[k - 1].text, width)
 				      : 0;

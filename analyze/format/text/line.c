@@ -8,10 +8,10 @@
 #include <wchar.h>
 
 #define LINE_WIDE  UINT32_MAX
-#define GLYPH_FULL 0x2588u /* and the seven eighths before it: 0x2589 .. 0x258f */
+#define GLYPH_FULL 0x2588u /* followed by seven smaller eighths: 0x2589 .. 0x258f */
 
 static const struct tint {
-	const char *basic, *dark, *light; /* SGR; 24 bit on a dark, on a light ground */
+	const char *basic, *dark, *light; /* SGR; 24 bit for dark and light backgrounds */
 } tints[TOKEN_COUNT] = {
 	[TOKEN_TEXT] = { NULL, NULL, NULL },
 	[TOKEN_BOLD] = { "1", "1;38;2;231;234;238", "1;38;2;26;29;33" },
@@ -38,7 +38,7 @@ void text_init(struct text *t, const struct format_request *how, struct buf *out
 			    .width = how->width < LINE_MOST ? how->width : LINE_MOST };
 }
 
-/* A character, or what stands for it; in a line that is full nothing is kept but that it is. */
+/* Puts a character or its replacement. In a full line only the fact is kept that there is more. */
 static unsigned put(struct text *t, unsigned column, enum token token, uint32_t c)
 {
 	unsigned columns = utf8_columns(c);
@@ -63,7 +63,7 @@ unsigned text_at(struct text *t, unsigned column, enum token token, const char *
 	return column;
 }
 
-/* One word, the blanks before it included. */
+/* Copies one word, including the blanks before it. */
 static size_t word_take(const char *words, char out[256])
 {
 	size_t len = strspn(words, " ");
@@ -76,7 +76,7 @@ static size_t word_take(const char *words, char out[256])
 	return len;
 }
 
-/* The end of what of a text fits in so many columns. */
+/* Returns the end of the part of a text that fits in so many columns. */
 static const char *head_of(const char *words, unsigned columns)
 {
 	for (const char *next = words; *words; words = next) {
@@ -90,8 +90,8 @@ static const char *head_of(const char *words, unsigned columns)
 }
 
 /*
- * The same, but a word is divided behind a sign if there is one: where a path or a name ends rather
- * than at the underscores within a name, unless that would leave half of the line empty.
+ * Like head_of(), but cuts after a sign if there is one: at the end of a part of a path or name
+ * rather than at underscores within a name, unless half of the line would stay empty.
  */
 static const char *part_of(const char *word, unsigned columns)
 {
@@ -165,7 +165,7 @@ void text_right(struct text *t, unsigned end, enum token token, const char *word
 	text_at(t, width < end ? end - width : 0, token, words);
 }
 
-/* The end of a text that fits in `width` columns. */
+/* Returns the end of a text that fits in `width` columns. */
 static const char *tail_of(const char *words, unsigned width)
 {
 	for (unsigned whole = text_width(words); *words && whole > width;)
@@ -220,7 +220,8 @@ size_t text_alike(const char *a, const char *b, unsigned width)
 		same++;
 	if (width < 2 || same + 1 < head || (!a[same] && !b[same]))
 		return 0;
-	while (same && ((unsigned char)a[same] & 0xc0) == 0x80) /* begin of a character */
+	/* go to the begin of the character */
+	while (same && ((unsigned char)a[same] & 0xc0) == 0x80)
 		same--;
 	whole = text_width(a);
 	if (whole <= width || text_width(b) <= width || whole - text_width(a + same) + 1 < head)
@@ -271,7 +272,7 @@ void text_end(struct text *t)
 
 	while (end && (!t->cells[end - 1].c || t->cells[end - 1].c == ' '))
 		end--;
-	if (end > t->width) { /* what is cut is marked */
+	if (end > t->width) { /* mark that the line was cut */
 		end = t->width;
 		for (i = end; i && t->cells[i - 1].c == LINE_WIDE; i--)
 			t->cells[i - 1].c = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages for a terminal: each kind of block as lines of at most LINE_MOST columns. */
+/* Draws pages for a terminal: each kind of block as lines of at most LINE_MOST columns. */
 #include "analyze/format/text/line.h"
 
 #include <ctype.h>
@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 enum { CALLOUT_AT = 14, TIMELINE_AT = 14, SPARK_MAX = 60 };
-/* Of a finding: where the sign of its saving stands, where the saving ends, what a label takes. */
+/* Columns of a finding: the sign of its saving, the end of the saving, the width of a label. */
 enum { SIGN_AT = 4, SAVING_END = 11, LABEL_WIDTH = 6 };
-enum { READABLE = 40 /* columns of a sentence; with less it begins further to the left */ };
+enum { READABLE = 40 /* least columns of a sentence; with fewer it begins further left */ };
 
 static void end_open(struct text *t)
 {
@@ -39,7 +39,8 @@ static uint32_t glyph_of(enum token token)
 
 /* ---- words ------------------------------------------------------------------------------ */
 
-/* Where the first word after those of a span stands without a blank between, its columns. */
+/* Returns the width of the first word of a span, which follows the previous span without a
+ * blank. */
 static unsigned joined_width(const struct span *s)
 {
 	char word[64];
@@ -48,7 +49,7 @@ static unsigned joined_width(const struct span *s)
 	return text_width(word);
 }
 
-/* The words of a paragraph, whose lines after the first begin at `left`. */
+/* Puts the words of a paragraph, whose further lines begin at `left`. */
 static unsigned put_spans(struct text *t, unsigned column, unsigned left, const struct span *spans)
 {
 	for (const struct span *s = spans; s; s = s->next)
@@ -109,7 +110,8 @@ static void draw_section(struct text *t, const struct block *b)
 	t->is_open = true;
 }
 
-/* Step numbers at both ends, between them a cell for each step or for the longest of several. */
+/* Draws step numbers at both ends and between them a cell for each step, or for the longest of
+ * several. */
 static void draw_spark(struct text *t, unsigned column, const struct block *b)
 {
 	const double *values = b->spark.values;
@@ -194,7 +196,7 @@ static void draw_stack(struct text *t, unsigned column, unsigned width, const st
 				   glyph_of(s->parts[i].token));
 }
 
-/* What a text gets of `width` columns that it shares with what follows it. */
+/* Returns the columns for a text that shares `width` columns with what follows it. */
 static unsigned cell_width(unsigned width, unsigned text, unsigned more)
 {
 	unsigned least = text < NAME_LEAST ? text : NAME_LEAST;
@@ -251,7 +253,8 @@ static void draw_row(struct text *t, const struct block_table *table, const stru
 			text_right(t, c->end, token, cell->text);
 		if (c->end)
 			continue;
-		/* what follows gives way before a name is hard to know again, and then the name */
+		/* first the following text gives way, while the name is too short to recognize,
+		 * then the name */
 		width = text_width(cell->text);
 		end = cell_is_over_next(table, r, i) ? c[1].at + c[1].width : c->at + c->width;
 		if (c->width && at + width + more > end)
@@ -269,7 +272,7 @@ static unsigned title_at(const struct block_column *c, const char *title)
 	return c->end - text_width(title);
 }
 
-/* Where the first title that is not empty begins. */
+/* Returns the column of the first title that is not empty. */
 static unsigned titles_begin(const struct block_table *table)
 {
 	for (size_t i = 0; i < table->count; i++) {
@@ -296,7 +299,7 @@ static void draw_titles(struct text *t, const struct block_table *table)
 	}
 }
 
-/* A table, and the one to its right if there is one: line by line. */
+/* Draws a table, and the one to its right if there is one, line by line. */
 static void draw_table(struct text *t, struct block *b)
 {
 	struct block_table *left = &b->table;
@@ -329,7 +332,7 @@ static void draw_table(struct text *t, struct block *b)
 		text_end(t);
 	}
 	if (left->is_fitted) {
-		/* Names the columns of a report's table for which the terminal is too narrow. */
+		/* List the columns of a report's table that do not fit into the terminal. */
 		static const char says[] = "no room for:";
 		unsigned column = 0;
 
@@ -378,7 +381,7 @@ static void draw_timeline(struct text *t, const struct step_timeline *s, bool is
 	text_end(t);
 }
 
-/* What to change first: below the rule, each line named, what is said of it. */
+/* Draws a finding: below the rule, labelled lines about it. */
 static void draw_finding(struct text *t, const struct block *b, const struct fix *f, unsigned at)
 {
 	const struct {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorBoard's event files: one run for each rank (r0, r1 ...; a single rank is the folder's own
- * run), and the summary as a text card in the first.
+ * TensorBoard's event files: one run for each rank (r0, r1 ...; a single rank is the folder's run),
+ * and the summary as a text card in the first.
  *
- *	step/time_s                       each step: its wall time
- *	gpuN/compute_share ...            each step: shares of its wall time, which add to 1; gpu0
- *	                                  is the rank's first GPU, so that charts of ranks overlay
- *	memory/gpuN_WHAT_bytes            each step: the most in use (report `memory`)
- *	profiling/PHASE_avg_time, _total_time, _count    at the last step, in seconds; also ranges
- *	                                                 that are no phase
- *	phases/PHASE_share                at the last step: of the wall time of counted steps
+ * 	step/time_s                       each step: its wall time
+ * 	gpuN/compute_share ...            each step: shares of its wall time, which add to 1; gpu0
+ * 	                                  is the rank's first GPU, so that charts of ranks overlay
+ * 	memory/gpuN_WHAT_bytes            each step: the most in use (report `memory`)
+ * 	profiling/PHASE_avg_time, _total_time, _count    at the last step, in seconds; also ranges
+ * 	                                                 that are no phase
+ * 	phases/PHASE_share                at the last step: share of the wall time of counted steps
  *
- * TensorBoard drops all points from a number on when that number comes again.  So the second step 7
+ * If a step number repeats, TensorBoard drops all points from that number on. So the second step 7
  * of a run is shown as 17, 107, 1007 ..., by the least power of ten that no number reaches.
  */
 #include "analyze/format/format.h"
@@ -32,18 +32,18 @@ struct maker {
 	const struct format_request *how;
 	struct view *views;
 	struct buf *out;
-	const union value *rank; /* its keys */
+	const union value *rank; /* keys of the rank */
 	uint64_t first_ns, last_ns;
 	int64_t last_step;
 	struct shown *shown; /* steps of the rank, by number and begin */
 	size_t shown_count;
-	bool is_again;            /* some number comes again */
-	uint64_t gpus[GPUS_MOST]; /* of the rank, by their numbers */
+	bool is_again;            /* some number repeats */
+	uint64_t gpus[GPUS_MOST]; /* device numbers of the rank */
 	size_t gpu_count;
 };
 struct shown {
 	uint64_t number, begin_ns;
-	int64_t step; /* as it is shown */
+	int64_t step; /* number that is shown */
 };
 
 static struct view below_rank(const struct maker *m, const char *table)
@@ -58,7 +58,7 @@ static double seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-/* A point of the chart GROUP NAME WHAT, whose name may hold any bytes. */
+/* Writes a point of the chart GROUP NAME WHAT. The name may contain any bytes. */
 static void put_point(struct maker *m, uint64_t at_ns, int64_t step, double value,
 		      const char *group, const char *name, const char *what)
 {
@@ -78,21 +78,21 @@ static void put_point(struct maker *m, uint64_t at_ns, int64_t step, double valu
 	buf_release(&tag);
 }
 
-/* The same at the step put last. */
+/* Writes a point at the last step. */
 static void put_figure(struct maker *m, const char *group, const char *name, const char *what,
 		       double value)
 {
 	put_point(m, m->last_ns, m->last_step, value, group, name, what);
 }
 
-/* ---- numbers that come again ---- */
+/* ---- repeated numbers ---- */
 
 static int compare_shown(const void *a, const void *b)
 {
 	return sort_compare(a, b, SORT_KEYS(UP(struct shown, number), UP(struct shown, begin_ns)));
 }
 
-/* As TensorBoard counts: what is more stands at the most. */
+/* Adds to a step number, limited to TensorBoard's largest one. */
 static int64_t step_plus(int64_t step, uint64_t more)
 {
 	uint64_t sum = (uint64_t)step + (more < INT64_MAX ? more : INT64_MAX);
@@ -100,7 +100,7 @@ static int64_t step_plus(int64_t step, uint64_t more)
 	return sum < INT64_MAX ? (int64_t)sum : INT64_MAX;
 }
 
-/* The step shown for a row of steps or of a table below it. */
+/* Returns the shown step for a row of `steps` or of a table below it. */
 static int64_t step_of(const struct maker *m, const struct view *v, size_t i)
 {
 	struct shown key = { view_u64(v, i, "step"), view_u64(v, i, "begin_ns"), 0 };
@@ -117,7 +117,7 @@ struct placed {
 	const union value *row;
 };
 
-/* Rows by the step that is shown. */
+/* Sorts rows by the step that is shown. */
 static enum status put_in_order(const struct maker *m, const struct view *v, struct error *err)
 {
 	struct placed *all = m->is_again ? calloc(v->count + 1, sizeof(*all)) : NULL;
@@ -137,8 +137,7 @@ static enum status put_in_order(const struct maker *m, const struct view *v, str
 
 /* ---- each step ---- */
 
-/* Lists the GPUs that a table has rows of, in the order of their numbers; those that are too many
- * are not listed. */
+/* Lists the GPUs with rows in a table, in the order of their numbers, up to GPUS_MOST. */
 static void list_gpus(struct maker *m, const char *table)
 {
 	struct view v = below_rank(m, table);
@@ -198,7 +197,7 @@ static void put_times(struct maker *m, const char *name, uint64_t total_ns, uint
 	put_figure(m, "profiling/", name, "_count", (double)count);
 }
 
-/* Phases, and what the program calls otherwise. */
+/* Writes the phases, and the program's other ranges. */
 static void put_phases(struct maker *m)
 {
 	struct view v = below_rank(m, "phases"), actions = below_rank(m, "actions");
@@ -241,7 +240,8 @@ static enum status put_card(struct maker *m, struct error *err)
 
 /* ---- files ---- */
 
-/* TensorBoard asks for "tfevents" in the name and reads files of a folder in its order. */
+/* Writes a file name. It must contain "tfevents", and TensorBoard reads the files of a folder in
+ * the order of their names. */
 static void put_file_name(const struct maker *m, bool is_alone, struct buf *name)
 {
 	const char *host = m->rank[1].text && m->rank[1].text[0] ? m->rank[1].text : "host";
@@ -343,7 +343,7 @@ static enum status tfevents_part(const struct format_request *how, size_t index,
 	return buf_status(out, err);
 }
 
-/* As a single stream there is nothing to name files after: the command line asks for parts. */
+/* Not possible: a single stream has no file names. The command line calls tfevents_part(). */
 static enum status tfevents_write(const struct format_request *how, struct buf *out,
 				  struct error *err)
 {

@@ -200,7 +200,7 @@ static enum status put_compute(struct gpu *g, const struct event *e, struct rank
 {
 	struct series like = { .name = e->name, .bytes = NO_U64 };
 
-	/* Events that name their step come from a job simulator's trace: each is one operation. */
+	/* An event with a step argument is already an operation of a job, so it stays separate. */
 	if (op->step % 2)
 		return series_put(g, &like, op, err);
 	uint64_t from_ns = e->begin_ns > g->busy_ns ? e->begin_ns : g->busy_ns;
