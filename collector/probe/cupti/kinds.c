@@ -170,7 +170,7 @@ static void mute_noise(const struct cupti_lib *lib, enum cupti_domain domain)
 #define WORK      (BIT(KERNEL) | BIT(MEMCPY) | BIT(MEMSET))
 #define ANY       UINT32_MAX
 
-enum when { ALWAYS, NODES, GRAPHS, MEMORY }; /* by level of graphs; if named */
+enum when { ALWAYS, NODES, GRAPHS, MEMORY }; /* NODES, GRAPHS: by graph level; MEMORY: if named */
 
 /*
  * The kinds in the order of enabling: tables first, and calls before the work that they launch.

@@ -281,7 +281,7 @@ enum status cupti_lib_open(struct cupti_lib *lib, const char *asked, struct erro
 				lib->sizes[kind] = (uint16_t)size;
 		}
 	} else
-		lib->handle = NULL; /* not closed, because it may not survive that */
+		lib->handle = NULL; /* never closed, because unloading it may crash */
 	return status;
 }
 

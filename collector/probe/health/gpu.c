@@ -136,7 +136,7 @@ static struct gpu {
 static int gpu_count;
 static void *events;
 static bool is_open;
-static uint64_t asked_ns; /* first time at which CUPTI's list of GPUs was empty */
+static uint64_t asked_ns; /* first call for a GPU that CUPTI had not reported */
 
 enum status health_gpu_open(struct error *err)
 {
