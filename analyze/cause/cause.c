@@ -433,7 +433,7 @@ static bool is_final(struct cause_process *p, const struct idle_gap *gap)
 
 		asked_find(&p->asked, gap->asked_ns, gap->launch_begin_ns, &lost);
 		if (lost)
-			return false; /* the work of `lost` may still come */
+			return false; /* the work of the call `lost` may still come */
 	}
 	if (gap->part != PART_TAIL && gap->launch_begin_ns < need_ns)
 		need_ns = gap->launch_begin_ns;

@@ -329,9 +329,9 @@ static enum status after(struct walk *w, uint64_t begin_ns, uint64_t end_ns, str
 	return add(w, why, call_end_ns, end_ns, err);
 }
 
-/* Returns when the gap begins to be caused by work that is not in the file: from then on launched
- * work does not begin for long, or some call before L has no work at all. Returns the gap's end if
- * there is no such time. *call becomes the name of that launch. */
+/* Returns when the gap begins to be caused by work that is not in the file: from then on either
+ * launched work does not begin for long, or work of an earlier call does not begin at all. Returns
+ * the gap's end if there is no such time. *call becomes the name of that launch. */
 static uint64_t unrecorded_since(const struct walk *w, uint32_t *call)
 {
 	const struct idle_gap *g = w->gap;

@@ -11,8 +11,8 @@
 enum { LINE_MAX_BYTES = 1024 * 1024, NEST_MAX = 64 };
 enum { PARSE_ERROR = -32700, INVALID_REQUEST = -32600, NO_METHOD = -32601, BAD_PARAMS = -32602 };
 
-/* Versions with the methods below in this form. The last one is offered to clients of other
- * versions. */
+/* Versions of the protocol in which the methods below have this form. Clients of other versions are
+ * offered the last one. */
 static const char *const versions[] = { "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25" };
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
@@ -49,7 +49,6 @@ static enum status answer(const cJSON *id, const char *key, cJSON *body, struct 
 		cJSON_Delete(message);
 		return fail_memory(err);
 	}
-	/* Deletes `message`. */
 	char *line = message ? cJSON_PrintUnformatted(message) : NULL;
 
 	cJSON_Delete(message);

@@ -114,7 +114,7 @@ static enum status gather(struct tool *t, const struct mpi_plug *plug, int n,
 	return status;
 }
 
-/* *done: no other process waits for this one. */
+/* Sets *done once no other process waits for this one. */
 static enum status part_do(struct tool *t, const struct mpi_plug *plug, int rank, int n,
 			   const struct asked_for *of, bool *done, struct error *err)
 {

@@ -37,8 +37,7 @@ const struct table_type **acc_tables(const struct report_type *const *reports_wa
 				free(all);
 				return NULL;
 			}
-			all[count++] = reports_wanted[i]
-					       ->tables[k]; /* calloc() has set the rest to NULL */
+			all[count++] = reports_wanted[i]->tables[k]; /* the rest is NULL */
 		}
 	return all;
 }
@@ -192,7 +191,7 @@ static bool span_touches(const struct lost_span *span, const struct step_row *ro
 	return span->begin_ns < row->mark_end_ns && span->end_ns > row->begin_ns;
 }
 
-/* Marks those steps as cut of which records were lost. Losses may become known after the marks. */
+/* Marks the steps of which records were lost as cut. Losses may become known after the marks. */
 static void losses_take(struct run *r)
 {
 	const struct lost_span *all;

@@ -2,8 +2,8 @@
 /*
  * engine.h - runs reports: reads inputs in parallel and merges their tables by key.
  *
- * The same inputs give the same tables at any number of threads.  An input that cannot be read
- * does not end the run: its readable part is in the tables, and its outcome says why it ended.
+ * The same inputs give the same tables at any number of threads. An input that cannot be read does
+ * not end the run: its readable part is in the tables, and its outcome contains the error.
  */
 #pragma once
 

@@ -5,12 +5,12 @@
  *
  *	"TACHOPRT"  u32 version  u32 CRC-32C of the body  u64 its length
  *	and the body, all little-endian:
- *	  settings: text         what was asked for; partials of two settings do not merge
+ *	  settings: text         the options of the run; partials of two settings do not merge
  *	  inputs: varint count, each { path: text, varint status, u8 is_in_tables, varint damaged,
  *	          varint place in the file + 1, error: text }
  *	  windows: varint count, each { varint rank + 1, host: text, varint pid + 1, varint begin,
  *	           varint end, varint input }
- *	  tables and texts as table_partial.h has them
+ *	  tables and texts as in table_partial.h
  *
  * Every report's tables are in it, so that --merge can print any.  A new column or table needs no
  * new version; a change of meaning does.

@@ -20,7 +20,7 @@
 #pragma once
 
 #include "analyze/cause/cause.h"
-#include "analyze/timeline/sweep.h" /* and with it event, trace, step, link */
+#include "analyze/timeline/sweep.h" /* for event, trace, step and link too */
 #include "convert/stage/step_list.h"
 #include "analyze/engine/table.h"
 #include "convert/stage/pump.h"
@@ -109,8 +109,8 @@ struct report_type {
 	enum status (*begin)(struct accumulator *f, struct error *err);
 	enum status (*put)(struct accumulator *f, const struct sorted_batch *w, struct error *err);
 	enum status (*end)(struct accumulator *f, struct error *err);
-	void (*release)(
-		struct accumulator *f); /* frees what else the state holds, also after errors */
+	/* Frees the other parts of the state. It is called after errors too. */
+	void (*release)(struct accumulator *f);
 
 	/*
 	 * Called once, after all inputs are merged and before any finish(), if some ranks have rows

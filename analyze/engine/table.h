@@ -171,8 +171,8 @@ const char *table_text(struct table *t, const char *text, struct error *err);
 /* Returns a new histogram to be stored in a row; freed with the tables. NULL: out of memory. */
 struct hist *table_hist(struct table *t, struct error *err);
 
-/* Returns row `index` in key order, valid as an order until the next table_row(); NULL past the end
- * or if `t` is NULL.
+/* Returns row `index` in key order, where indices change with the next table_row(); NULL past the
+ * end or if `t` is NULL.
  */
 union value *table_at(struct table *t, size_t index);
 /* Returns the index after the last row from `first` on with the same first `keys` columns. */

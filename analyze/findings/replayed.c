@@ -31,7 +31,8 @@ struct rank {
 	size_t step_count;
 	/* When no thread has anything open while the GPU works, an unrecorded thread may wait for
 	 * it. */
-	uint64_t open_until_ns, busy_until_ns, busy_ns, blank_ns; /* busy_ns: GPU work since */
+	/* busy_ns: GPU work after `open_until_ns` */
+	uint64_t open_until_ns, busy_until_ns, busy_ns, blank_ns;
 };
 struct replayed {
 	struct tables *all;

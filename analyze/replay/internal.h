@@ -94,8 +94,7 @@ struct mark {
 	uint64_t works; /* number of works launched before */
 };
 
-struct spent { /* time of points of a kind; wait_ns: the part spent waiting for the GPU or other
-		  threads */
+struct spent { /* time of a kind's points; wait_ns: for the GPU or other threads */
 	uint64_t ns, wait_ns;
 	uint8_t activity;
 };

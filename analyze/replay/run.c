@@ -14,7 +14,7 @@ struct replay_run {
 	unsigned states;
 	bool has_overlaps, has_drops[REPLAY_ACTIVITIES], is_inexact;
 	bool overlaps[REPLAY_STATES], drops_waits[REPLAY_ACTIVITIES][REPLAY_STATES];
-	double keeps_rest[REPLAY_STATES]; /* 1 or 0 */
+	double keeps_rest[REPLAY_STATES]; /* 1: the state keeps the residual; 0: it drops it */
 	double **factors;                 /* by kind; factor_cap items */
 	size_t factor_cap;
 

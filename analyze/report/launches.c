@@ -86,7 +86,7 @@ struct launches {
 	size_t gpu_count;
 	uint8_t *is_graph; /* cache by name: 0: none, else 1 + whether it launches graphs */
 	uint32_t process_count, name_count;
-	uint64_t from_ns; /* begin of the filter: no wait counts before */
+	uint64_t from_ns; /* begin of the filter: earlier waits do not count */
 };
 
 static enum status launches_begin(struct accumulator *f, struct error *err)

@@ -63,7 +63,7 @@ static double share_of(const struct diff_page *p, int64_t difference_ns)
 	return p->most_ns ? (double)difference_ns / (double)p->most_ns : 0;
 }
 
-/* Adds a row for several: the rest, the time outside of steps, or the mean step. */
+/* Adds a row that sums up others: the rest, the time outside of steps, or the mean step. */
 static void add_sum(const struct diff_page *p, struct block_table *t, const char *class,
 		    const char *label, const struct diff_times *ns, struct blocks *b)
 {

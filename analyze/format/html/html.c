@@ -217,7 +217,7 @@ static void draw_cell(struct buf *out, const struct block_table *t, const struct
 	html_raw(out, ">");
 	if (cell->mark)
 		html_rawf(out, "<i class=\"mark %s\"></i>", html_token(cell->mark));
-	if (has_whole) { /* works by mouse, touch and keyboard */
+	if (has_whole) { /* this element works by mouse, touch and keyboard */
 		html_raw(out, "<details><summary title=\"");
 		html_text(out, cell->whole);
 		html_raw(out, "\">");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/format/page/block.h"
 
-#include "analyze/engine/report.h" /* and with it name_short() */
+#include "analyze/engine/report.h" /* for name_short() too */
 
 #include <stdarg.h>
 #include <stdio.h>

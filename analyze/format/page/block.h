@@ -222,8 +222,8 @@ struct block {
 		struct {
 			const struct flame_box *boxes;
 			size_t count, depth;    /* depth: of the innermost box */
-			double whole_ns, steps; /* times are divided by `steps`, */
-			const char *of;         /* and labelled with this: "per step" */
+			double whole_ns, steps; /* steps: the divisor of times */
+			const char *of;         /* unit of times after the division: "per step" */
 		} flame;
 		struct roofline roofline;
 	};

@@ -7,7 +7,7 @@
 
 static const char *const order_of_phases[] = {
 	"data",          "forward",       "backward",     "optimizer",
-	"communication", "checkpoint",    "validation",   "", /* phases without a place */
+	"communication", "checkpoint",    "validation",   "", /* all other phases */
 	"other",         "before_window", "unattributed",
 };
 enum { ORDER_OTHER = PHASE_OF_USER + 1, ORDER_COUNT = 11, BAR_WIDE = 20 };

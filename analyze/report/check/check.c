@@ -40,8 +40,8 @@ enum {
 	/* tolerance, because threads run while a window opens and closes */
 	EDGE_NS = 1000000,
 	STEPS_COMPARED = 5,       /* fewer steps prove nothing */
-	APART_NS = 1000000,       /* two clocks may drift apart by this much between two anchors, */
-	SLEW_PER_SECOND = 500000, /* or by this much per second, the greatest slew of a clock */
+	APART_NS = 1000000,       /* more drift of two clocks between anchors is a step, */
+	SLEW_PER_SECOND = 500000, /* if it also exceeds the greatest slew of a clock */
 	GRAPHS_MAX = 1 << 16,     /* limit of graph launches that are kept */
 };
 enum { NAME_ASKED = 0x80, NAME_TRAITS = CALL_LAUNCHES_KERNELS | CALL_LAUNCHES_GRAPH };

@@ -65,13 +65,13 @@ enum verdict {
 	X(unread_bytes, SUM)                                                                       \
 	X(no_epoch, SUM)                                                                           \
 	X(synthetic, SUM)                                                                          \
-	X(is_cut, MAX) /* an option filters events: related events may be missing */                        \
+	X(is_cut, MAX) /* an option filters events: related events may be missing */               \
 	X(lost, SUM)                                                                               \
-	X(windows, SUM) /* number of windows that the recorder listed */                                            \
-	X(windows_held, SUM) /* windows with events; set by the judge, as is `lost` */       \
+	X(windows, SUM) /* number of windows that the recorder listed */                           \
+	X(windows_held, SUM) /* windows with events; set by the judge, as is `lost` */             \
 	X(window_ns, SUM)                                                                          \
 	X(own_ns, SUM)                                                                             \
-	X(steps_around, SUM) /* compared steps, and their median length times this number */                \
+	X(steps_around, SUM) /* compared steps, and their median length times this number */       \
 	X(steps_around_ns, SUM)                                                                    \
 	X(steps_recorded, SUM)                                                                     \
 	X(steps_recorded_ns, SUM)                                                                  \
@@ -84,7 +84,7 @@ enum verdict {
 	X(graphs_unchecked, SUM)                                                                   \
 	X(early_work, SUM)                                                                         \
 	X(stream_waits, SUM)                                                                       \
-	X(waits_unknown, SUM) /* they name no record of an event */                                     \
+	X(waits_unknown, SUM) /* they name no record of an event */                                \
 	X(waits_ahead, SUM)   /* they name a later record */                                       \
 	X(stream_syncs, SUM)                                                                       \
 	X(syncs_early, SUM) /* while a kernel of the stream runs */                                \
@@ -98,7 +98,7 @@ enum verdict {
 	X(outside, SUM)                                                                            \
 	X(outside_most_ns, MAX)                                                                    \
 	X(unknown_kinds, SUM)                                                                      \
-	X(newer, SUM) /* records and blocks that this version cannot read as events */                       \
+	X(newer, SUM) /* records and blocks that this version cannot read as events */             \
 	X(tracer_events, SUM)                                                                      \
 	X(tracer_ns, SUM)
 /* clang-format on */

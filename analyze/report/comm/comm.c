@@ -20,7 +20,7 @@ RANK_TABLE_TYPE(comm_events, &table_ranks, EVENTS_COLUMNS, .nest = NEST_NEVER, .
 enum {
 	PACKED_OF_JOB = 16 << 20,
 	PACKED_LEAST = 16 << 10,
-	PACKED_MOST = 512 << 10, /* of one GPU */
+	PACKED_MOST = 512 << 10, /* limit of bytes of one GPU */
 	CHUNKS_OF_JOB = 1 << 17,
 	CHUNKS_LEAST = 64,
 	CHUNKS_MOST = 1 << 12,

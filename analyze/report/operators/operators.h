@@ -44,8 +44,8 @@ struct op_call {
 	uint32_t above; /* number of the enclosing call in the thread; NONE */
 	bool has_work;
 	bool counts;   /* the outermost one with a model */
-	bool is_again; /* recomputed by activation checkpointing, */
-	bool is_open;  /* and not known to compute anything yet */
+	bool is_again; /* activation checkpointing runs it again */
+	bool is_open;  /* recomputed, and not known to compute anything yet */
 };
 struct op_thread {
 	struct op_call *calls; /* in order; calls[0] has number `first` */

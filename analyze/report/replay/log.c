@@ -37,7 +37,8 @@ struct shape {
 	uint32_t track, kind, between, flags;
 };
 struct last {
-	uint64_t begin_ns, correlation[2]; /* of the host; of work */
+	/* latest begin on the host; latest correlations of host and GPU events */
+	uint64_t begin_ns, correlation[2];
 };
 
 struct log {

@@ -60,9 +60,8 @@ enum status ops_put(struct ops *o, struct accumulator *f, const struct sorted_ba
 enum status ops_end(struct ops *o, struct accumulator *f, struct error *err);
 void ops_free(struct ops *o); /* accepts NULL */
 
-/* Fills the tables of tables.h over all ranks. */
-/* Edits of ranks; baseline_ns and step_ns are the median step of the replay without and with
- * them. */
+/* Edits for job_replay(), which fills the tables of tables.h over all ranks. baseline_ns and
+ * step_ns are the median step of the replay without and with the edits. */
 struct rank_edits {
 	const char *edits;             /* as in --what-if */
 	uint64_t baseline_ns, step_ns; /* 0: no step was replayed */

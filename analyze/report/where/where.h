@@ -6,11 +6,13 @@
 #include "convert/stage/path_sums.h"
 
 /*
- * Sums by path over one input: the state of these reports. Idle time is in leaves of class
+ * State of these reports: the sums by path over one input. Idle time is in leaves of class
  * PATH_IDLE below the path that makes the GPU wait (struct idle_segment). The name of a leaf is its
  * cause and phase.
+ *
+ * paths_put() and paths_release() are members of reports whose state begins with `struct
+ * path_sums`.
  */
-/* Members for reports whose state begins with `struct path_sums`. */
 enum status paths_put(struct accumulator *f, const struct sorted_batch *w, struct error *err);
 void paths_release(struct accumulator *f);
 
