@@ -89,12 +89,12 @@ static bool starts_filtered(void)
 }
 
 /*
- * Creates the shared memory now, because main() may forbid the system calls that it needs.  A file
- * in /dev/shm costs memory even without events, so it is only created at the first event.
+ * Creates the shared memory now, because main() may forbid the system calls that it needs.  Without
+ * tacho-record this would start a recorder for each process, and most make no event.
  */
 static void introduce_early(void)
 {
-	if (!introduce_is_awaited() || arena_fits_in(config.ring_dir, ARENA_FILE))
+	if (!introduce_is_awaited())
 		return;
 	arena_set_early(true);
 	session_prepare();

@@ -18,7 +18,12 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-enum { PAGE = 4096, THREADS_USUAL = 64 << 20, GROWTH_LEAST = 256 << 10 };
+enum {
+	PAGE = 4096,
+	THREADS_USUAL = 64 << 20,
+	GROWTH_LEAST = 256 << 10,
+	GROWTH_OF_FILE = 4 << 20, /* at most, as its pages take memory */
+};
 /*
  * Where the arena lies: so far below the C library's mappings, or at one of more places below that,
  * where the arenas of those are that this process was forked from.
@@ -36,13 +41,13 @@ static struct lock lock = LOCK_INITIALIZER;
 static struct arena_header *_Atomic mapped;
 static struct claim *_Atomic claim;
 static bool may_make = true; /* not in a child of a bare clone(), whose `claim` is wiped */
-static size_t threads_most = THREADS_USUAL, threads_first = THREADS_LEAST;
+static size_t threads_most = THREADS_USUAL, threads_first = 1 << 20;
 static bool (*introduce)(int fd);
 static _Atomic bool introduced;
 static bool is_early;
 static bool is_whole;                   /* all of it is mapped */
 static _Atomic bool is_asking;          /* a thread asks, or maps more */
-static _Atomic uint64_t mapped_until;   /* offset, of the areas */
+static _Atomic uint64_t mapped_until;   /* offset, of the areas, which can be used */
 static _Atomic uint64_t refused_growth; /* so many bytes could not be mapped */
 
 static size_t whole_pages(size_t bytes)
@@ -146,6 +151,14 @@ static uint8_t *map_first(uint8_t *at, const struct arena_texts *t, int fd)
 	return at;
 }
 
+/* A program that may make no event keeps most of the address space that it may have. */
+static bool may_take(size_t bytes)
+{
+	struct rlimit space;
+
+	return !is_early || (getrlimit(RLIMIT_AS, &space) == 0 && bytes <= space.rlim_cur / 8);
+}
+
 static void unmap(uint8_t *at, const struct arena_texts *t)
 {
 	munmap(at, is_whole ? arena_bytes(t) : ARENA_HEADER + t->first[0].bytes);
@@ -162,26 +175,28 @@ static struct arena_header *map(const struct arena_texts *texts, int *fd)
 	uint64_t top = ours - BELOW_LIBRARIES;
 	uint64_t bytes = arena_bytes(texts);
 	uint64_t step = (bytes + BETWEEN_ARENAS - 1) & ~(BETWEEN_ARENAS - 1);
-	bool may_place = arena_allows(ARENA_PLACE) && top < ours;
+	bool may_place = arena_allows(ARENA_PLACE) && top < ours && may_take(2 * threads_first);
 	uint8_t *p = NULL;
 
-	*fd = arena_file_make(texts, bytes);
+	*fd = arena_file_make(texts, bytes, threads_first);
 	if (*fd < 0)
 		return NULL;
 	for (unsigned i = 0; may_place && i < ARENA_PLACES && !p && top > i * step; i++)
 		p = map_first((uint8_t *)(uintptr_t)(top - i * step), texts, *fd);
-	is_whole = !p;
+	is_whole = !p && may_take(bytes);
 	if (is_whole)
 		p = map_at(NULL, bytes, *fd, 0);
 	if (!p)
 		arena_refuse(REFUSED_SPACE, errno == EAGAIN ? RLIMIT_MEMLOCK : RLIMIT_AS);
 	if (p && arena_file_may_be_full() &&
 	    !(get_pages(p, ARENA_HEADER + texts->first[0].bytes) &&
-	      get_pages(p + ARENA_HEADER + texts->first[1].at, texts->first[1].bytes))) {
+	      get_pages(p + ARENA_HEADER + texts->first[1].at, texts->first[1].bytes) &&
+	      get_pages(p + ARENA_HEADER + texts->bytes, threads_first))) {
 		unmap(p, texts);
 		p = NULL;
 	}
-	atomic_store(&mapped_until, is_whole ? bytes : bytes - threads_most + threads_first);
+	bool has_all = is_whole && !arena_file_may_be_full();
+	atomic_store(&mapped_until, has_all ? bytes : bytes - threads_most + threads_first);
 	atomic_store(&refused_growth, UINT64_MAX);
 	/* whoever gets it may rely on its size; writing is never sealed */
 	if (arena_allows(ARENA_SEALS))
@@ -286,27 +301,32 @@ uint32_t arena_thread_number(void)
 	return (uint32_t) ~(clock >> 3);
 }
 
-bool arena_is_filtered(void)
+enum arena_filters arena_filters(void)
 {
 	struct arena_header *a = arena();
 	uint64_t until = lock_now_ns() + LOOK_LIMIT_MS * UINT64_C(1000000);
-	uint64_t question = arena_thread_number(), seen = 0;
-	bool is_asked = false;
+	uint64_t question = arena_thread_number(), seen;
+	bool is_asked = false, is_over;
 
 	if (!a || !introduced)
-		return false;
-	while (lock_now_ns() < until) {
+		return FILTERS_SAME;
+	do {
+		is_over = lock_now_ns() >= until; /* first, as this thread may not run for long */
 		seen = is_asked ? atomic_load(&a->look) : 0;
 		if (!is_asked)
 			is_asked = atomic_compare_exchange_strong(&a->look, &seen, question);
 		if (seen & LOOK_CLOSED)
-			return (seen & LOOK_FILTERED) != 0;
-		if (is_asked && (uint32_t)seen == (uint32_t)question && seen >> 32)
-			break;
-	}
-	/* of another thread that has died since, too */
-	atomic_store(&a->look, 0);
-	return (seen & LOOK_FILTERED) != 0;
+			return FILTERS_SAME;
+		if (seen & LOOK_SILENT)
+			return FILTERS_NO_ANSWER;
+		if (is_asked && (uint32_t)seen == (uint32_t)question && seen >> 32) {
+			atomic_store(&a->look, 0);
+			return seen & LOOK_FILTERED ? FILTERS_MORE : FILTERS_SAME;
+		}
+	} while (!is_over);
+	/* an answer here is that of a thread that has died since */
+	atomic_store(&a->look, seen >> 32 ? 0 : LOOK_SILENT);
+	return FILTERS_NO_ANSWER;
 }
 
 bool arena_adopt(int fd, bool is_shared)
@@ -387,15 +407,21 @@ void *arena_table(enum arena_table which, size_t bytes)
 	return arena_at(arena(), at);
 }
 
-/* The file's pages from `offset` on, behind one that is mapped. */
+/* The file's pages from `offset` on, behind one that is mapped, can be used. */
 static bool grow(uint64_t offset, size_t bytes)
 {
 	uint8_t *last = (uint8_t *)arena_at(arena(), offset) - PAGE;
 	int kept = errno;
 
 	/* else the kernel counts it as locked memory of the program's, which has a limit */
-	munlock(last, PAGE);
-	bool good = mremap(last, PAGE, PAGE + bytes, 0) == last;
+	if (!is_whole)
+		munlock(last, PAGE);
+	bool good = is_whole || mremap(last, PAGE, PAGE + bytes, 0) == last;
+	if (good && arena_file_may_be_full() && !get_pages(last + PAGE, bytes)) {
+		good = false;
+		if (!is_whole)
+			munmap(last + PAGE, bytes);
+	}
 	errno = kept;
 	return good;
 }
@@ -403,20 +429,18 @@ static bool grow(uint64_t offset, size_t bytes)
 /* Not where it would cost the program its life. */
 static bool may_grow(size_t bytes)
 {
-	static _Thread_local bool filtered; /* for good */
+	static _Thread_local enum arena_filters filters; /* for good, if there are more */
 
-	if (filtered || bytes >= atomic_load(&refused_growth))
+	if (filters == FILTERS_MORE || bytes >= atomic_load(&refused_growth))
 		return false;
 	/* before there is a thread, system calls are made anyway */
-	filtered = !is_early && atomic_load(&arena()->threads) && arena_is_filtered();
-	return !filtered;
+	filters = !is_early && atomic_load(&arena()->threads) ? arena_filters() : FILTERS_SAME;
+	return filters == FILTERS_SAME;
 }
 
 bool arena_open_pages(uint64_t offset, size_t bytes)
 {
-	if (!is_whole && (!may_grow(bytes) || !grow(offset, bytes)))
-		return false;
-	return !arena_file_may_be_full() || get_pages(arena_at(arena(), offset), bytes);
+	return (is_whole && !arena_file_may_be_full()) || (may_grow(bytes) && grow(offset, bytes));
 }
 
 /* Doubles what is mapped, so that it seldom grows. */
@@ -430,6 +454,7 @@ static bool grow_areas(uint64_t until)
 	uint64_t more = from - (a->bytes - threads_most);
 	more = more < GROWTH_LEAST ? GROWTH_LEAST : more;
 	more = more > a->bytes - from ? a->bytes - from : more;
+	more = more > GROWTH_OF_FILE && arena_file_may_be_full() ? GROWTH_OF_FILE : more;
 	more = more > least ? more : least;
 	if (least && !grow(from, more))
 		more = more > least && grow(from, least) ? least : 0;
@@ -443,7 +468,7 @@ static bool grow_areas(uint64_t until)
 
 static bool map_until(uint64_t until)
 {
-	uint64_t limit = lock_now_ns() + 2 * LOOK_MS * UINT64_C(1000000), from;
+	uint64_t limit = lock_now_ns() + 2 * LOOK_LIMIT_MS * UINT64_C(1000000), from;
 	bool asks = false;
 
 	/* who asks the recorder maps for the others, too */
@@ -467,9 +492,8 @@ uint64_t arena_alloc(size_t bytes)
 	while (used <= a->bytes && bytes <= a->bytes - used) {
 		if (used + bytes > atomic_load(&mapped_until) && !map_until(used + bytes))
 			return 0;
-		if (!atomic_compare_exchange_weak(&a->used, &used, used + bytes))
-			continue;
-		return arena_file_may_be_full() && !get_pages(arena_at(a, used), bytes) ? 0 : used;
+		if (atomic_compare_exchange_weak(&a->used, &used, used + bytes))
+			return used;
 	}
 	return 0;
 }

@@ -77,7 +77,7 @@ struct arena_header {
 	uint64_t late, late_commit;
 	_Atomic uint32_t begun;    /* the program has made an event */
 	_Atomic uint32_t has_cuda; /* the writer has seen CUDA in the program */
-	_Atomic uint64_t look;     /* see arena_is_filtered() */
+	_Atomic uint64_t look;     /* see arena_filters() */
 	char log[ARENA_PATH];      /* path of the latest log; "": none, or its path is too long */
 	char file[ARENA_PATH];     /* path of this memory; "": it has none */
 };
@@ -136,17 +136,21 @@ void arena_stay_out(void);
 /*
  * Asks the recorder that has the arena of this process, or of the one that it was forked from,
  * whether this thread is under more seccomp filters than the recorder: it must make no system call.
- * Takes up to LOOK_MS and makes none.  False where there is no answer.
+ * Takes up to LOOK_MS and makes none.  Where there is no answer later questions do not wait for
+ * one, until the recorder looks again.
  */
-bool arena_is_filtered(void);
+enum arena_filters { FILTERS_SAME, FILTERS_MORE, FILTERS_NO_ANSWER };
+enum arena_filters arena_filters(void);
 enum {
 	LOOK_MS = 10,        /* between two looks of the recorder at all arenas */
-	LOOK_LIMIT_MS = 100, /* after which there is no recorder */
+	LOOK_OFTEN_MS = 1,   /* after a question, as others follow */
+	LOOK_LIMIT_MS = 100, /* after which there is no answer */
 };
 /* Of arena_header.look: the lower half is the number of the thread that asks; 0: nobody does. */
 #define LOOK_FILTERED (UINT64_C(1) << 32)
 #define LOOK_PLAIN    (UINT64_C(2) << 32)
 #define LOOK_CLOSED   (UINT64_C(4) << 32) /* nobody will answer any more */
+#define LOOK_SILENT   (UINT64_C(8) << 32) /* the latest question had no answer */
 /* Why no recorder has it; *limit is the process's resource limit that is too small. */
 enum arena_refusal {
 	REFUSED_MEMORY,
@@ -210,7 +214,7 @@ void *arena_table(enum arena_table which, size_t bytes);
 void *arena_table_there(enum arena_table which, size_t bytes);
 /*
  * Maps the pages of the table of texts from `offset` on, before which a page is mapped.  Where the
- * process may make no system call it asks arena_is_filtered() first.  False: they cannot be mapped.
+ * process may make no system call it asks arena_filters() first.  False: they cannot be mapped.
  */
 bool arena_open_pages(uint64_t offset, size_t bytes);
 

@@ -91,16 +91,17 @@ static int open_without_name(const char *place)
 	return open(place, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-/* A file of our own folder, with space for what the first thread needs; -1: there is none. */
-static int open_in_folder(const struct arena_texts *texts)
+/* A file of our own folder, with space for what is used at first; -1: there is none. */
+static int open_in_folder(const struct arena_texts *texts, size_t threads_first)
 {
 	int fd = arena_fits_in(folder, least_bytes) ? open_without_name(folder) : -1;
 
-	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-		       fallocate(fd, 0, 0, (off_t)(ARENA_HEADER + texts->first[0].bytes)) == 0 &&
-		       fallocate(fd, 0, (off_t)(ARENA_HEADER + texts->first[1].at),
-				 (off_t)texts->first[1].bytes) == 0 &&
-		       fallocate(fd, 0, (off_t)(ARENA_HEADER + texts->bytes), THREADS_LEAST) == 0))
+	if (fd < 0 ||
+	    (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	     fallocate(fd, 0, 0, (off_t)(ARENA_HEADER + texts->first[0].bytes)) == 0 &&
+	     fallocate(fd, 0, (off_t)(ARENA_HEADER + texts->first[1].at),
+		       (off_t)texts->first[1].bytes) == 0 &&
+	     fallocate(fd, 0, (off_t)(ARENA_HEADER + texts->bytes), (off_t)threads_first) == 0))
 		return fd;
 	close(fd);
 	return -1;
@@ -159,7 +160,7 @@ void arena_refuse(enum arena_refusal why, int resource)
 		refused_at = most.rlim_cur;
 }
 
-int arena_file_make(const struct arena_texts *texts, size_t bytes)
+int arena_file_make(const struct arena_texts *texts, size_t bytes, size_t threads_first)
 {
 	struct rlimit most;
 
@@ -168,7 +169,7 @@ int arena_file_make(const struct arena_texts *texts, size_t bytes)
 		arena_refuse(REFUSED_FILE_SIZE, RLIMIT_FSIZE);
 		return -1;
 	}
-	int fd = open_in_folder(texts);
+	int fd = open_in_folder(texts, threads_first);
 	is_file = may_be_full = fd >= 0;
 	if (fd < 0)
 		fd = open_file();

@@ -6,16 +6,14 @@
 
 #include <sys/resource.h>
 
-enum { THREADS_LEAST = 1 << 20 };
-
 /* Notes whether the kernel has what was asked of it. */
 bool arena_note(enum arena_need need, bool works);
 /* Whether it is to be asked for. */
 bool arena_allows(enum arena_need need);
 /* What arena_refused() returns, with this limit of the process; -1: none. */
 void arena_refuse(enum arena_refusal why, int resource);
-/* A descriptor of a new file of so many bytes; -1: refused. */
-int arena_file_make(const struct arena_texts *texts, size_t bytes);
+/* A descriptor of a new file of so many bytes, of which threads use some at first; -1: refused. */
+int arena_file_make(const struct arena_texts *texts, size_t bytes, size_t threads_first);
 /* Gives it its name, if it is to have one. */
 void arena_file_name(struct arena_header *a, int fd);
 /* Whether stores to it may find its file system full. */

@@ -28,6 +28,7 @@
 enum {
 	BACKLOG = 1024,
 	CLIENTS_MAX = 16384,
+	OFTEN_MS = 100,    /* after a question the arenas are looked into more often */
 	HANG_MS = 200,     /* in which ranks that wait for each other begin to hang */
 	SETTLE_MS = 20000, /* a writer that a slow machine or disk holds up */
 	SETTLE = 's',
@@ -41,6 +42,7 @@ struct server {
 	int filters;           /* of seccomp, that the recorder itself is under */
 	uint64_t hang_ns;      /* 0: hangs are not told */
 	uint64_t new_hang_ns;  /* when the latest was found; 0: all are told */
+	uint64_t asked_ns;     /* when a program asked, or had its first event, at the latest */
 	bool is_asked;         /* tacho-record waits until all that have died are done */
 	uint32_t killed;       /* writers */
 	struct pollfd *polled; /* listener, starter, then one for each client */
@@ -222,14 +224,17 @@ static void welcome(struct server *s, int peer)
 
 /* ---- the loop ---- */
 
-/* A thread asks whether it is under a filter that we are not under. */
+/* A thread asks whether it is under a filter that we are not under; or one did, while we slept. */
 static void answer(const struct server *s, const struct recorded *c, uint64_t look)
 {
 	char proc[32];
 
 	/* in a namespace of its own a thread's number is not the one that we see */
 	snprintf(proc, sizeof(proc), "/proc/%u", c->pid == c->inner_pid ? (uint32_t)look : c->pid);
-	look |= seccomp_has_more(proc, s->filters) ? LOOK_FILTERED : LOOK_PLAIN;
+	if (look & LOOK_SILENT)
+		look = 0;
+	else
+		look |= seccomp_has_more(proc, s->filters) ? LOOK_FILTERED : LOOK_PLAIN;
 	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
 }
 
@@ -241,13 +246,17 @@ static void look_into(struct server *s, struct recorded *c)
 
 	if (pread(c->arena, &look, sizeof(look), offsetof(struct arena_header, look)) ==
 		    sizeof(look) &&
-	    look && !(look >> 32))
+	    look && (!(look >> 32) || look & LOOK_SILENT)) {
 		answer(s, c, look);
+		s->asked_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	}
 	if (!c->has_begun &&
 	    pread(c->arena, &begun, sizeof(begun), offsetof(struct arena_header, begun)) ==
 		    sizeof(begun) &&
-	    begun)
+	    begun) {
 		start_writer(s, c);
+		s->asked_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	}
 }
 
 static void accept_all(struct server *s)
@@ -321,6 +330,7 @@ static void look_for_hangs(struct server *s)
 static bool serve(struct server *s)
 {
 	struct pollfd *p = s->polled;
+	bool often = tick_clock_ns(CLOCK_MONOTONIC) - s->asked_ns < OFTEN_MS * UINT64_C(1000000);
 	int wait_ms = s->is_asked ? LOOK_MS : -1;
 
 	/*
@@ -333,7 +343,7 @@ static bool serve(struct server *s)
 		const struct recorded *c = &s->clients[i];
 		p[2 + i] = (struct pollfd){ .fd = c->has_begun && !c->is_dead ? c->pidfd : -1,
 					    .events = POLLIN };
-		wait_ms = LOOK_MS;
+		wait_ms = often ? LOOK_OFTEN_MS : LOOK_MS;
 	}
 	if (poll(p, s->count + 2, wait_ms) < 0 && errno != EINTR)
 		return false;

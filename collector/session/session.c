@@ -491,7 +491,7 @@ void session_exit(uint64_t limit_ns)
 	struct window_input in = session_input(WINDOW_EXIT);
 
 	/* a filter may forbid what follows; the recorder sees that the process has ended */
-	if (!session_has_begun() || arena_is_filtered())
+	if (!session_has_begun() || arena_filters() == FILTERS_MORE)
 		return;
 	/*
 	 * The child of vfork() and that of a raw clone() run the parent's exit handlers, in a

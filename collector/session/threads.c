@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 static char process_name[16];
@@ -131,11 +130,7 @@ static bool has_arena(void)
 
 bool session_prepare(void)
 {
-	struct rlimit space;
-
-	/* a program with little address space is to have it, unless it makes events */
-	if (!session_word_now() || getrlimit(RLIMIT_AS, &space) != 0 ||
-	    space.rlim_cur != RLIM_INFINITY || !session_enter_masked())
+	if (!session_word_now() || !session_enter_masked())
 		return false;
 	if (has_arena() && (thread_mine = take_thread()) != NULL)
 		arena_want(thread_bytes(session.config->buffer)); /* another thread's first, too */
@@ -195,7 +190,7 @@ static bool must_stay_out(void)
 		return false;
 	if (arena_refused(&limit) == REFUSED_FILTER)
 		return true;
-	if (!arena_is_filtered())
+	if (arena_filters() != FILTERS_MORE)
 		return false;
 	arena_stay_out();
 	return true;

@@ -931,6 +931,31 @@ test_window_unstored() {
 	equal 'what was open' "$(($(count_of sitting) + $(count_of silent) + $(count_of step)))" 0
 	expect 'is counted' '^lost 3 '
 }
+# Threads that forbid system calls, more than there are rings for, while the recorder answers none:
+# the program is not killed, and what has no ring is counted.
+test_recorder_stopped() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	IDLE_JOB=$work "$record" -q --out "$work/log" -- sh -c 'while [ ! -e "$1" ]; do sleep 0.01; done; exec "$0" filtered 6' \
+		"$traced_program" "$work/out" >"$work/said" 2>/dev/null &
+	pid=$!
+	i=0
+	while [ $i -lt 200 ] && ! recorder=$(of_this_job | sed -n 's/^tacho-recorder //p' | grep .); do
+		i=$((i + 1))
+	done
+	kill -STOP $recorder
+	: >"$work/out"
+	i=0
+	while [ $i -lt 100 ] && [ -e "/proc/$pid" ] && ! grep -q ready "$work/said"; do
+		sleep 0.05
+		i=$((i + 1))
+	done
+	kill -CONT $recorder
+	wait $pid
+	equal status $? 0
+	marks=$(count_of filtered)
+	lost=$(sed -n 's/^lost \([0-9]*\) ring full.*/\1/p' "$work/told")
+	equal 'all or counted' $((marks + ${lost:-0})) 6
+}
 # Before its first event a process costs the recorder no process.
 test_idle() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }

@@ -3,13 +3,17 @@
 #include "collector/api/tacho.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -543,6 +547,43 @@ static int act_counted(int us)
 	}
 }
 
+#define ALLOW(name)                                                                                \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+/* One of as many threads, which are there at the same time; another system call ends the process. */
+static void *filtered(void *count)
+{
+	static _Atomic int there;
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(clock_nanosleep),
+		ALLOW(exit),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
+	tacho_mark("filtered");
+	for (there++; there < *(int *)count;)
+		pause_us(1000);
+	syscall(SYS_exit, 0); /* pthread_exit() makes system calls */
+	return NULL;
+}
+
+static int act_filtered(int count)
+{
+	pthread_t threads[16];
+	int i;
+
+	for (i = 0; i < count && i < 16; i++)
+		pthread_create(&threads[i], NULL, filtered, &count);
+	for (i = 0; i < count && i < 16; i++)
+		pthread_join(threads[i], NULL);
+	ready();
+	return 0;
+}
+
 /* Becomes another program with a log of its own. */
 static int act_exec(int count)
 {
@@ -757,6 +798,7 @@ static const struct {
 	{ "interrupted", act_interrupted },
 	{ "counted", act_counted },
 	{ "exec", act_exec },
+	{ "filtered", act_filtered },
 	{ "late-rank", act_late_rank },
 	{ "hand", act_hand },
 	{ "flood", act_flood },

@@ -240,7 +240,7 @@ class Runner:
             got = observe(record + table.MODES[row[3]] + ["--"] + command, row[2], row[0] == "c-setuid", self.cuda(row))
         log = os.path.join(folder, "log")
         logs = len([name for name in os.listdir(log) if name.endswith(".tacho")]) if os.path.isdir(log) else 0
-        if row[3] == "whole" and row[1][:1] and row[1][0] in table.STEPS:
+        if row[3] in ("whole", "file") and row[1][:1] and row[1][0] in table.STEPS:
             got["steps"] = sum(self.steps(os.path.join(log, name)) for name in os.listdir(log)) if logs else 0
         shutil.rmtree(folder, ignore_errors=True)
         # else the row would compare the program with itself
@@ -264,7 +264,7 @@ class Runner:
         if row[2] == ("inside",):  # process 1 of its namespace, and tacho-record is outside
             command = ["unshare", "-p", "-f"] + command
         want = dict(self.plain(row, command), **table.INSTEAD.get(name_of(row), {}))
-        if row[3] == "whole" and row[1][:1] and row[1][0] in table.STEPS:
+        if row[3] in ("whole", "file") and row[1][:1] and row[1][0] in table.STEPS:
             want["steps"] = table.STEPS[row[1][0]]
         got = self.recorded(row, command)
         return "; ".join("%s %r, should be %r" % (key, got[key], want[key]) for key in want if got[key] != want[key])
