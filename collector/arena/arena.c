@@ -419,6 +419,7 @@ static bool grow(uint64_t offset, size_t bytes)
 	bool good = is_whole || mremap(last, PAGE, PAGE + bytes, 0) == last;
 	if (good && arena_file_may_be_full() && !get_pages(last + PAGE, bytes)) {
 		good = false;
+		madvise(last + PAGE, bytes, MADV_REMOVE); /* what it got of them */
 		if (!is_whole)
 			munmap(last + PAGE, bytes);
 	}
@@ -455,22 +456,25 @@ static bool grow_areas(uint64_t until)
 	more = more < GROWTH_LEAST ? GROWTH_LEAST : more;
 	more = more > a->bytes - from ? a->bytes - from : more;
 	more = more > GROWTH_OF_FILE && arena_file_may_be_full() ? GROWTH_OF_FILE : more;
-	more = more > least ? more : least;
-	if (least && !grow(from, more))
-		more = more > least && grow(from, least) ? least : 0;
+	more = more > least && more < atomic_load(&refused_growth) ? more : least;
+	while (least && more && !grow(from, more)) {
+		atomic_store(&refused_growth, more);
+		more = more > least ? least : 0;
+	}
 	if (least && more)
 		atomic_store(&mapped_until, from + more);
-	else if (least)
-		atomic_store(&refused_growth, least);
 	lock_release(&lock);
 	return !least || more;
 }
 
 static bool map_until(uint64_t until)
 {
-	uint64_t limit = lock_now_ns() + 2 * LOOK_LIMIT_MS * UINT64_C(1000000), from;
+	uint64_t from = atomic_load(&mapped_until), limit;
 	bool asks = false;
 
+	if (from < until && until - from >= atomic_load(&refused_growth))
+		return false;
+	limit = lock_now_ns() + 2 * LOOK_LIMIT_MS * UINT64_C(1000000);
 	/* who asks the recorder maps for the others, too */
 	while ((from = atomic_load(&mapped_until)) < until && lock_now_ns() < limit) {
 		asks = !atomic_exchange(&is_asking, true);

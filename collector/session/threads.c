@@ -201,6 +201,16 @@ void session_stay_out(void)
 	atomic_store(&session_words_now()->word, MODE_ARMED); /* until the first event */
 }
 
+/* Counts an event of a thread that gets no state; false: it is in no window. */
+static bool lose_event(void)
+{
+	struct thread_state *first = session_word_now() & MODE_RECORD ? session_threads() : NULL;
+
+	if (first)
+		atomic_fetch_add(&first->ring.lost, 1);
+	return first != NULL;
+}
+
 static struct thread_state *find_thread(bool make)
 {
 	struct thread_state *thread = thread_mine;
@@ -215,8 +225,12 @@ static struct thread_state *find_thread(bool make)
 		return NULL;
 	}
 	bool needs = needs_helper();
-	if (!(is_prepared(thread, needs) ? session_enter() : session_enter_masked()))
-		return NULL; /* a child of a bare clone(), where the state is the parent's */
+	if (!(is_prepared(thread, needs) ? session_enter() : session_enter_masked())) {
+		/* not in a child of a bare clone(), where the state is the parent's */
+		if (make)
+			lose_event();
+		return NULL;
+	}
 	if (!session.shared->mode || !session.key_made || (thread && !arena_is_mine()))
 		thread = NULL; /* off */
 	else if (!thread && has_arena())
@@ -229,9 +243,7 @@ static struct thread_state *find_thread(bool make)
 		session.has_helper = session.helper->start(session.config);
 	if (thread)
 		catch_up(thread);
-	else if (session.shared->mode & MODE_RECORD && session_threads()) /* no space is left */
-		atomic_fetch_add(&session_threads()->ring.lost, 1);
-	else
+	else if (!lose_event())
 		session.shared->ignored++;
 	session_leave();
 	return thread;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/arena/arena.h"
 #include "collector/config/config.h"
-#include "collector/session/session.h"
+#include "collector/session/internal.h"
 #include "collector/store/store.h"
 #include "collector/api/tacho.h"
 #include "collector/probe/probe.h"
@@ -268,6 +268,13 @@ void test_writer_windows_to_logs(void)
 	CHECK_U64(told.windows, 1);
 	CHECK(told.anchors >= 2);
 	tacho_start();
+	struct thread_state *mine = thread_mine;
+	session_enter(); /* as where a handler interrupts it */
+	thread_mine = NULL;
+	tacho_mark("in a handler");
+	thread_mine = mine;
+	session_leave();
+	CHECK_U64(atomic_load(&session_threads()->ring.lost), 1);
 	wanted_rows = 20010;
 	session_exit(2000000000);
 	pthread_join(thread, NULL);
