@@ -550,7 +550,8 @@ static int act_counted(int us)
 #define ALLOW(name)                                                                                \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-/* One of as many threads, which are there at the same time; another system call ends the process. */
+/* One of as many threads, which are there at the same time; another system call ends the process.
+ */
 static void *filtered(void *count)
 {
 	static _Atomic int there;
