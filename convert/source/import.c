@@ -169,22 +169,6 @@ enum status import_put_again(struct import *m, const struct event *e, bool launc
 	return spool_put(m->spool, 0, e, 1, err);
 }
 
-enum status import_finish(struct import *m, uint32_t place, int64_t begin_ns, int64_t end_ns,
-			  uint32_t launcher, struct error *err)
-{
-	if (begin_ns < -IMPORT_TIME_MOST || end_ns - begin_ns > IMPORT_TIME_MOST) {
-		import_lose(m, LOSS_NO_TIME, 1);
-		return spool_take_back(m->spool, place, &(struct event){ 0 }, err);
-	}
-	m->first_ns = begin_ns < m->first_ns ? begin_ns : m->first_ns;
-	m->last_ns = end_ns > m->last_ns ? end_ns : m->last_ns;
-	spool_finish(m->spool, place, (uint64_t)(end_ns + SPOOL_BIAS));
-	if (launcher)
-		trace_add_launches(m->trace, launcher, 1);
-	m->events++;
-	return ST_OK;
-}
-
 enum status import_provenance(struct import *m, const char *format, const struct error *fault,
 			      struct error *err)
 {

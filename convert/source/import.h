@@ -75,8 +75,21 @@ enum status import_put_again(struct import *m, const struct event *e, bool launc
  * `end_ns` is not before `begin_ns`.  `launcher`: the event's track if it launches work, otherwise
  * 0.
  */
-enum status import_finish(struct import *m, uint32_t place, int64_t begin_ns, int64_t end_ns,
-			  uint32_t launcher, struct error *err);
+static inline enum status import_finish(struct import *m, uint32_t place, int64_t begin_ns,
+					int64_t end_ns, uint32_t launcher, struct error *err)
+{
+	if (begin_ns < -IMPORT_TIME_MOST || end_ns - begin_ns > IMPORT_TIME_MOST) {
+		import_lose(m, LOSS_NO_TIME, 1);
+		return spool_take_back(m->spool, place, &(struct event){ 0 }, err);
+	}
+	m->first_ns = begin_ns < m->first_ns ? begin_ns : m->first_ns;
+	m->last_ns = end_ns > m->last_ns ? end_ns : m->last_ns;
+	m->events++;
+	if (launcher)
+		trace_add_launches(m->trace, launcher, 1);
+	spool_finish(m->spool, place, (uint64_t)(end_ns + SPOOL_BIAS));
+	return ST_OK;
+}
 bool import_launches(const struct import *m, const struct event *e);
 
 /* Sets the trace's provenance at the end of the input: its format, whether it was read completely,

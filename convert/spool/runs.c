@@ -57,11 +57,32 @@ size_t row_encode(const struct event *e, uint32_t words, uint8_t *out)
 	return (size_t)(p - out);
 }
 
-void row_decode(struct bytes *in, struct event *e, uint64_t *words)
+/* False: the row is not of a shared event. */
+static inline bool take_shared(struct bytes *in, const struct row_shared *shared, struct event *e)
 {
-	const uint8_t *head = take_bytes(in, ROW_HEAD);
-	uint32_t has = head ? get_u32(head + ROW_WORDS) : 0, count = has >> ROW_HAS;
+	uint32_t place = bytes_left(in) < ROW_SHARED_BYTES ? 0 : get_u32(in->at);
 
+	if (!(place & ROW_SHARED))
+		return false;
+	place &= ~ROW_SHARED;
+	in->at += ROW_SHARED_BYTES;
+	if (place < shared->count)
+		*e = shared->events[place];
+	else
+		in->is_truncated = true;
+	return true;
+}
+
+void row_decode(struct bytes *in, const struct row_shared *shared, struct event *e, uint64_t *words)
+{
+	const uint8_t *head;
+	uint32_t has, count;
+
+	if (take_shared(in, shared, e))
+		return;
+	head = take_bytes(in, ROW_HEAD);
+	has = head ? get_u32(head + ROW_WORDS) : 0;
+	count = has >> ROW_HAS;
 	*e = (struct event){ .args = count ? words : NULL };
 	if (!head)
 		return;
@@ -82,17 +103,30 @@ void row_decode(struct bytes *in, struct event *e, uint64_t *words)
 		words[i] = take_varint(in);
 }
 
-bool run_batch_add(struct run_batch *b, uint64_t begin_ns, uint64_t end_ns, struct bytes *in)
+static __attribute__((noinline)) bool add_whole(struct run_batch *b, uint64_t begin_ns,
+						uint64_t end_ns, struct bytes *in)
 {
 	struct event *e = &b->events[b->count];
 	uint32_t words = row_words(in->at);
 
 	if (b->count == b->cap || words > b->word_cap - b->word_count)
 		return false;
-	row_decode(in, e, b->words + b->word_count);
+	row_decode(in, &b->shared, e, b->words + b->word_count);
 	e->begin_ns = begin_ns;
 	e->end_ns = end_ns;
 	b->word_count += words;
+	b->count++;
+	return true;
+}
+
+bool run_batch_add(struct run_batch *b, uint64_t begin_ns, uint64_t end_ns, struct bytes *in)
+{
+	struct event *e = &b->events[b->count];
+
+	if (b->count == b->cap || !take_shared(in, &b->shared, e))
+		return add_whole(b, begin_ns, end_ns, in);
+	e->begin_ns = begin_ns;
+	e->end_ns = end_ns;
 	b->count++;
 	return true;
 }
@@ -126,25 +160,30 @@ static enum status damaged(struct error *err)
 	return fail(err, ST_IO, NOWHERE, "the temporary file was damaged");
 }
 
-/* Reads the times of the next event; false in *has_more at the end of the run. */
-static enum status reader_advance(const struct runs *r, struct run_reader *reader, bool *has_more,
-				  struct error *err)
+static enum status reader_fill(const struct runs *r, struct run_reader *reader, struct error *err)
 {
 	size_t held = bytes_left(&reader->in), len = r->read_cap - held;
 
-	if (held < row_most(r->most_words) && reader->left) {
-		memmove(reader->bytes, reader->in.at, held);
-		if (len > reader->left)
-			len = (size_t)reader->left;
-		TRY(scratch_read(r->scratch, reader->at, reader->bytes + held, len, err));
-		reader->at += len;
-		reader->left -= len;
-		reader->in = bytes_init(reader->bytes, held + len);
-	}
+	memmove(reader->bytes, reader->in.at, held);
+	if (len > reader->left)
+		len = (size_t)reader->left;
+	TRY(scratch_read(r->scratch, reader->at, reader->bytes + held, len, err));
+	reader->at += len;
+	reader->left -= len;
+	reader->in = bytes_init(reader->bytes, held + len);
+	return ST_OK;
+}
+
+/* Reads the times of the next event; false in *has_more at the end of the run. */
+static inline enum status reader_advance(const struct runs *r, struct run_reader *reader,
+					 bool *has_more, struct error *err)
+{
+	if (bytes_left(&reader->in) < row_most(r->most_words) && reader->left)
+		TRY(reader_fill(r, reader, err));
 	*has_more = bytes_left(&reader->in) != 0;
 	if (!*has_more)
 		return ST_OK;
-	if (bytes_left(&reader->in) < ROW_TIMES + ROW_HEAD ||
+	if (bytes_left(&reader->in) < ROW_TIMES + ROW_SHARED_BYTES ||
 	    row_words(reader->in.at + ROW_TIMES) > r->most_words)
 		return damaged(err);
 	reader->begin_ns = get_u64(reader->in.at);
@@ -217,17 +256,22 @@ size_t runs_bytes(const struct runs *r)
 
 enum status runs_next(struct runs *r, struct run_batch *out, struct error *err)
 {
-	bool has_more;
-
 	out->count = out->word_count = 0;
 	while (r->heap.count) {
-		struct run_reader *reader = &r->readers[r->heap.items[0]];
+		const uint32_t *top = r->heap.items;
+		struct run_reader *reader = &r->readers[*top];
+		size_t second =
+			r->heap.count > 2 && reader_before(r->readers, top[2], top[1]) ? 2 : 1;
+		bool has_more;
 
-		if (!run_batch_add(out, reader->begin_ns, reader->end_ns, &reader->in))
-			break;
-		if (reader->in.is_truncated)
-			return damaged(err);
-		TRY(reader_advance(r, reader, &has_more, err));
+		do {
+			if (!run_batch_add(out, reader->begin_ns, reader->end_ns, &reader->in))
+				return ST_OK;
+			if (reader->in.is_truncated)
+				return damaged(err);
+			TRY(reader_advance(r, reader, &has_more, err));
+		} while (has_more &&
+			 (r->heap.count < 2 || reader_before(r->readers, *top, top[second])));
 		if (has_more)
 			heap_sink(&r->heap, 0, reader_before);
 		else

@@ -15,15 +15,19 @@
  * argument values, and which of the next are there: 4 bytes each correlation, value: 8 bytes each |
  * step, path: 4 bytes each | argument values: varints
  *
- * Its times are not in the row: in memory they are in the event's key, and in a sorted run 16 bytes
- * before the row.  Only the process that wrote a row reads it.
+ * Of an event without argument values that equals many others there may be ROW_SHARED and its
+ * number among those that the spool keeps, in 4 bytes, instead.  Its times are not in the row: in
+ *memory they are in the event's key, and in a sorted run 16 bytes before the row.  Only the process
+ *that wrote a row reads it.
  */
 enum {
 	ROW_TIMES = 16,
 	ROW_HEAD = 24,
 	ROW_REST = 24,
-	ROW_WORDS = 20 /* of the head: where their number is */
+	ROW_WORDS = 20, /* of the head: where their number is */
+	ROW_SHARED_BYTES = 4,
 };
+#define ROW_SHARED (UINT32_C(1) << 31)
 enum { ROW_HAS_NUMBER = 1, ROW_HAS_BYTES = 2, ROW_HAS_PLACE = 4, ROW_HAS = 3 /* bits */ };
 
 /* Returns the maximum bytes of a row with `words` argument values and the times before it. */
@@ -33,16 +37,26 @@ static inline size_t row_most(uint32_t words)
 }
 static inline uint32_t row_words(const uint8_t *row)
 {
-	return get_u32(row + ROW_WORDS) >> ROW_HAS;
+	return get_u32(row) & ROW_SHARED ? 0 : get_u32(row + ROW_WORDS) >> ROW_HAS;
+}
+static inline uint32_t row_size(const uint8_t *row)
+{
+	return get_u32(row) & ROW_SHARED ? ROW_SHARED_BYTES : get_u32(row);
 }
 
 /* Writes a row to `out`, which has row_most() bytes; returns its length. */
 size_t row_encode(const struct event *e, uint32_t words, uint8_t *out);
+/* The events of ROW_SHARED, without times. */
+struct row_shared {
+	struct event *events;
+	size_t count, cap;
+};
 /*
  * Reads a row, its row_words() argument values into `words`.  The times are the caller's.  A
  * damaged row sets in->is_truncated.
  */
-void row_decode(struct bytes *in, struct event *e, uint64_t *words);
+void row_decode(struct bytes *in, const struct row_shared *shared, struct event *e,
+		uint64_t *words);
 
 /* A sorted run in the scratch file, all of one group. */
 struct run {
@@ -54,6 +68,7 @@ struct run {
 struct run_batch {
 	struct event *events;
 	uint64_t *words;
+	struct row_shared shared;
 	size_t count, word_count;
 	size_t cap, word_cap; /* word_cap: at least the most words of one event */
 };

@@ -13,6 +13,8 @@ enum {
 	WRITE_BYTES = 16 * 1024, /* rows are written to the scratch file so many bytes at once */
 	OUT_EVENTS = 256,        /* of a batch */
 	OUT_WORDS = 4 * OUT_EVENTS,
+	SHARED_MOST = 16 * 1024, /* events that others share */
+	SHARED_PART = 16,        /* of the budget that they may take */
 	SLACK_BYTES = 64 * 1024, /* of the budget: rows to write, and a batch that comes out */
 };
 
@@ -101,6 +103,7 @@ void spool_close(struct spool *s)
 	free(s->open);
 	free(s->taken);
 	free(s->batch.events);
+	free(s->batch.shared.events);
 	free(s->batch.words);
 	free(s);
 }
@@ -116,8 +119,8 @@ struct spool_totals spool_totals(const struct spool *s)
 static void note_memory(struct spool *s)
 {
 	size_t bytes = s->rows_cap + s->key_cap * sizeof(*s->keys) + s->run_cap * sizeof(*s->list) +
-		       s->write.cap + runs_bytes(s->runs) +
-		       s->batch.cap * sizeof(*s->batch.events) +
+		       s->batch.shared.cap * sizeof(struct event) + s->write.cap +
+		       runs_bytes(s->runs) + s->batch.cap * sizeof(*s->batch.events) +
 		       s->batch.word_cap * sizeof(*s->batch.words);
 
 	if (bytes > s->totals.peak_bytes)
@@ -219,7 +222,7 @@ static enum status keys_keep(struct spool *s, size_t count, struct error *err)
 		s->keys[i].row = (uint32_t)s->write.len;
 		if (s->keys[i].end_ns >= KEY_OPEN)
 			s->open[s->keys[i].end_ns - KEY_OPEN] = (uint32_t)i;
-		buf_put(&s->write, row, get_u32(row));
+		buf_put(&s->write, row, row_size(row));
 	}
 	TRY(buf_status(&s->write, err));
 	if (s->write.len)
@@ -252,14 +255,24 @@ static enum status spool_flush(struct spool *s, struct error *err)
 		for (; i < s->count && s->keys[i].group == group; i++) {
 			const struct key *key = &s->keys[i];
 			const uint8_t *row = s->rows + key->row;
+			uint8_t *out;
+			size_t size;
 
 			if (key_stays(s, key, kept)) {
 				s->keys[kept++] = *key;
 				continue;
 			}
-			buf_put_u64(&s->write, key->begin_ns);
-			buf_put_u64(&s->write, key->end_ns);
-			buf_put(&s->write, row, get_u32(row));
+			size = row_size(row);
+			out = buf_reserve(&s->write, ROW_TIMES + size);
+			if (!out)
+				return s->write.status;
+			put_u64(out, key->begin_ns);
+			put_u64(out + 8, key->end_ns);
+			if (size == ROW_SHARED_BYTES)
+				put_u32(out + ROW_TIMES, get_u32(row));
+			else
+				memcpy(out + ROW_TIMES, row, size);
+			s->write.len += ROW_TIMES + size;
 			if (s->write.len >= WRITE_BYTES)
 				TRY(write_flush(s, err));
 		}
@@ -288,7 +301,8 @@ static enum status memory_reserve(struct spool *s, size_t row, struct error *err
 
 	/* A flush that leaves most where it is would come again at once. */
 	if (s->count > 2 * s->stay_count &&
-	    (rows_cap + key_cap * KEY_BYTES > s->budget_bytes - SLACK_BYTES ||
+	    (rows_cap + key_cap * KEY_BYTES + s->batch.shared.cap * sizeof(struct event) >
+		     s->budget_bytes - SLACK_BYTES ||
 	     s->rows_len + row > UINT32_MAX)) {
 		TRY(spool_flush(s, err));
 		rows_cap = grown(s->rows_cap, s->rows_len + row);
@@ -332,17 +346,73 @@ enum status spool_put(struct spool *s, uint32_t group, const struct event *event
 	return ST_OK;
 }
 
+static enum status open_more(struct spool *s, struct error *err)
+{
+	TRY(vec_reserve(&s->open, &s->open_cap, s->open_count + 1, err));
+	s->open_free = (uint32_t)++s->open_count;
+	s->open[s->open_free - 1] = 0;
+	return ST_OK;
+}
+
+static inline uint32_t open_begun(struct spool *s)
+{
+	uint32_t place = s->open_free - 1;
+
+	s->open_free = s->open[place];
+	s->open[place] = (uint32_t)s->count - 1;
+	return place;
+}
+
 enum status spool_begin(struct spool *s, const struct event *e, uint32_t *place, struct error *err)
 {
-	if (!s->open_free) {
-		TRY(vec_reserve(&s->open, &s->open_cap, s->open_count + 1, err));
-		s->open_free = (uint32_t)++s->open_count;
-		s->open[s->open_free - 1] = 0;
-	}
-	*place = s->open_free - 1;
-	TRY(put(s, 0, e, KEY_OPEN | *place, err));
-	s->open_free = s->open[*place];
-	s->open[*place] = (uint32_t)s->count - 1;
+	if (!s->open_free)
+		TRY(open_more(s, err));
+	TRY(put(s, 0, e, KEY_OPEN | (s->open_free - 1), err));
+	*place = open_begun(s);
+	return ST_OK;
+}
+
+enum status spool_share(struct spool *s, const struct event *e, uint32_t *shared, struct error *err)
+{
+	struct row_shared *x = &s->batch.shared;
+
+	*shared = 0;
+	if (e->args || x->count == SHARED_MOST ||
+	    x->count >= s->budget_bytes / SHARED_PART / sizeof(*e) / 2)
+		return ST_OK;
+	TRY(vec_reserve(&x->events, &x->cap, x->count + 1, err));
+	x->events[x->count++] = *e;
+	*shared = (uint32_t)x->count;
+	return ST_OK;
+}
+
+const struct event *spool_shared(const struct spool *s, uint32_t shared)
+{
+	return &s->batch.shared.events[shared - 1];
+}
+
+static __attribute__((noinline)) enum status begin_shared_again(struct spool *s, uint32_t shared,
+								uint64_t begin_ns, uint32_t *place,
+								struct error *err)
+{
+	if (!s->open_free)
+		TRY(open_more(s, err));
+	TRY(memory_reserve(s, ROW_SHARED_BYTES, err));
+	return spool_begin_shared(s, shared, begin_ns, place, err);
+}
+
+enum status spool_begin_shared(struct spool *s, uint32_t shared, uint64_t begin_ns, uint32_t *place,
+			       struct error *err)
+{
+	if (!s->open_free || s->rows_cap - s->rows_len < ROW_SHARED_BYTES ||
+	    2 * (s->count + 1) > s->key_cap)
+		return begin_shared_again(s, shared, begin_ns, place, err);
+	s->keys[s->count++] =
+		(struct key){ begin_ns, KEY_OPEN | (s->open_free - 1), 0, (uint32_t)s->rows_len };
+	put_u32(s->rows + s->rows_len, ROW_SHARED | (shared - 1));
+	s->rows_len += ROW_SHARED_BYTES;
+	s->totals.events++;
+	*place = open_begun(s);
 	return ST_OK;
 }
 
@@ -366,7 +436,7 @@ enum status spool_take_back(struct spool *s, uint32_t place, struct event *e, st
 	struct bytes in = bytes_init(s->rows + key->row, s->rows_len - key->row);
 
 	TRY(vec_reserve(&s->taken, &s->taken_cap, row_words(in.at), err));
-	row_decode(&in, e, s->taken);
+	row_decode(&in, &s->batch.shared, e, s->taken);
 	e->begin_ns = e->end_ns = key->begin_ns;
 	key->group = HOLE;
 	key->end_ns = key->begin_ns;

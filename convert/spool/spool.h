@@ -35,6 +35,15 @@ enum status spool_put(struct spool *s, uint32_t group, const struct event *event
  */
 enum status spool_begin(struct spool *s, const struct event *e, uint32_t *place, struct error *err);
 void spool_finish(struct spool *s, uint32_t place, uint64_t end_ns);
+/*
+ * The same for an event that equals many others but for its times, without argument values: it is
+ * kept once, and each of them takes a few bytes.  *shared 0: no more are kept.
+ */
+enum status spool_share(struct spool *s, const struct event *e, uint32_t *shared,
+			struct error *err);
+const struct event *spool_shared(const struct spool *s, uint32_t shared); /* until the next one */
+enum status spool_begin_shared(struct spool *s, uint32_t shared, uint64_t begin_ns, uint32_t *place,
+			       struct error *err);
 /* The event is no longer in the spool; *e borrows its argument values until the next call. */
 enum status spool_take_back(struct spool *s, uint32_t place, struct event *e, struct error *err);
 

@@ -82,10 +82,8 @@ static inline const uint8_t *pb_varint(const uint8_t *p, uint64_t *out)
 	x = get_u64(p);
 	last = ~x & 0x8080808080808080;
 	if (last) { /* keep only the bytes up to the first one without a high bit */
-		unsigned bytes = (unsigned)__builtin_ctzll(last) / 8 + 1;
-
-		x &= UINT64_MAX >> (64 - 8 * bytes);
-		p += bytes;
+		p += (unsigned)__builtin_ctzll(last) / 8 + 1;
+		x &= last ^ (last - 1);
 	} else if (p[8] >= 0x80) {
 		return NULL;
 	} else {

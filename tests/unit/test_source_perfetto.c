@@ -499,7 +499,31 @@ static void put_slice(struct buf *b, uint32_t *state, unsigned at)
 		 40 + dice(state, 2), is_text ? " 23'a'" : "");
 }
 
-/* By templates and without them: the same events, arguments and losses. */
+/* A begin or end that says nothing but its time, as most do; now and then the same bytes come to
+ * mean something else, are no longer known, or have a time that is earlier or stands twice. */
+static void put_lean(struct buf *b, uint32_t *state, unsigned at)
+{
+	unsigned sequence = 1 + !dice(state, 3), counts = sequence == 2;
+	unsigned time = counts            ? dice(state, 9)
+			: dice(state, 25) ? 10 * at
+					  : 10 * at - dice(state, 9) * at / 9;
+
+	if (!dice(state, 40))
+		buf_putf(b, "10:1 13:2 59{11{11:%u}}\n", 40 + dice(state, 30));
+	if (!dice(state, 90))
+		buf_putf(b, "10:%u 42:1\n", sequence);
+	if (!dice(state, 30))
+		buf_putf(b,
+			 "10:%u 13:1 59{58:%u 11{11:%u}} 12{2{1:1 2'n%u'} 2{1:2 2'mm'} "
+			 "1{1:1 2'kernel'}}\n",
+			 sequence, counts ? 64 : 6, 40 + dice(state, 30), dice(state, 3));
+	if (dice(state, 2))
+		buf_putf(b, "8:%u 11{3:1 9:1 10:%u} 10:%u 13:2%s\n", time, 1 + dice(state, 2),
+			 sequence, dice(state, 8) ? "" : " 8:5");
+	else
+		buf_putf(b, "8:%u 11{9:2} 10:%u 13:2\n", time, sequence);
+}
+
 /* Samples of an incremental counter add up for each sequence since its state was cleared; the SDK
  * leaves counters of a known type without a name; a counter of a GPU is described without a time.
  */
@@ -534,6 +558,7 @@ void test_perfetto_source_counters(void)
 	close_made(&m);
 }
 
+/* By templates, by the bytes, and without both: the same events, arguments and losses. */
 void test_perfetto_source_twice(void)
 {
 	for (uint32_t seed = 1; seed <= 12; seed++) {
@@ -544,8 +569,11 @@ void test_perfetto_source_twice(void)
 		buf_put_text(&text, "10:1 13:1 12{2{1:1 2'first'}}\n60{1:40 4{1:5 2:6}}\n60{1:41 "
 				    "4{1:5 2:7}}\n8:1 10:2 13:1 59{58:64} 12{2{1:1 2'mm'}} "
 				    "6{1{1:6 2:1} 1{1:64 2:0 3:1}}\n");
-		for (unsigned i = 1; i <= 500; i++)
+		for (unsigned i = 1; i <= 500; i++) {
 			put_slice(&text, &state, i);
+			for (unsigned k = 3 * dice(&state, 3); k; k--)
+				put_lean(&text, &state, i);
+		}
 		buf_put_byte(&text, 0);
 		for (size_t i = 0; i < 2; i++) {
 			struct buf packed;

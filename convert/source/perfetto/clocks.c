@@ -64,8 +64,10 @@ static bool find_shift(struct pftrace_reader *r, uint32_t machine, uint32_t cloc
 		else if (x->ns < end_ns)
 			end_ns = x->ns;
 	}
-	*out = (struct pftrace_reading){ machine, clock, best && best->ns <= ns ? best->ns : 0,
-					 best ? best->shift_ns : 0, end_ns };
+	*out = (struct pftrace_reading){
+		machine, clock, best && best->ns <= ns ? best->ns : 0, best ? best->shift_ns : 0,
+		end_ns,  0
+	};
 	return best || clock == BOOTTIME;
 }
 
@@ -124,8 +126,13 @@ static bool to_epoch(struct pftrace_reader *r, uint32_t machine, uint32_t clock,
 	struct pftrace_reading *x = &r->last_reading;
 
 	if (!x->end_ns || x->machine != machine || x->clock != clock || *ns < x->ns ||
-	    *ns >= x->end_ns)
+	    *ns >= x->end_ns) {
 		r->is_clock_known = find_shift(r, machine, clock, *ns, x);
+		if (r->is_clock_known && !machine && x->ns <= IMPORT_TIME_MOST)
+			x->span_ns = (uint64_t)((x->end_ns <= IMPORT_TIME_MOST ? x->end_ns
+									       : IMPORT_TIME_MOST) -
+						x->ns);
+	}
 	*ns += x->shift_ns;
 	return r->is_clock_known;
 }

@@ -36,7 +36,7 @@ struct pftrace_template { /* two lines of the cache */
 	uint32_t id;         /* no other template has it, had it or gets it */
 	uint32_t last_track; /* of the trace, of what was last made by a template of any thread */
 	uint16_t part_count, word_count;
-	bool launches, is_instant;
+	bool launches, is_instant, is_fixed; /* is_fixed: no number is filled in */
 	struct event event;
 };
 struct pftrace_templates {
@@ -128,7 +128,7 @@ static inline bool packet_of(struct pftrace_reader *r, const struct bytes *packe
 	while (p && p < end) {
 		switch (*p++) {
 		case 8 << 3:
-			p = pb_varint(p, &b->time);
+			p = b->time ? NULL : pb_varint(p, &b->time);
 			break;
 		case 10 << 3:
 			p = pb_varint(p, &b->sequence);
@@ -150,37 +150,6 @@ static inline bool packet_of(struct pftrace_reader *r, const struct bytes *packe
 		}
 	}
 	return p == end && event.at && !(flags & ~(uint64_t)STATE_NEEDED) && event_of(r, event, b);
-}
-
-bool pftrace_is_event_alone(const struct bytes *packet)
-{
-	enum { NUMBER = 1, MESSAGE, PROCESS };
-	static const uint8_t keys[256] = { [3 << 3] = NUMBER,  [0xf8] = PROCESS,
-					   [8 << 3] = NUMBER,  [10 << 3] = NUMBER,
-					   [13 << 3] = NUMBER, [11 << 3 | PB_BYTES] = MESSAGE };
-	const uint8_t *p = packet->at, *end = packet->end;
-	uint64_t last, len;
-
-	while (p < end) {
-		uint8_t key = keys[*p++];
-
-		if (key == PROCESS && *p++ == 4)
-			key = NUMBER;
-		if (key == NUMBER && *p < 0x80) {
-			p++;
-		} else if (key == NUMBER) {
-			last = ~get_u64(p) & UINT64_C(0x8080808080808080);
-			if (!last)
-				return false;
-			p += (unsigned)__builtin_ctzll(last) / 8 + 1;
-		} else {
-			if (key != MESSAGE || !(p = pb_varint(p, &len)) || p > end ||
-			    len > (uint64_t)(end - p))
-				return false;
-			p += len;
-		}
-	}
-	return true;
 }
 
 /* ---- templates -------------------------------------------------------------------------- */
@@ -333,6 +302,7 @@ static bool learn_parts(const struct pftrace_reader *r, const struct event *e,
 			struct pftrace_template *t, struct part *parts, uint8_t *bytes, size_t *len)
 {
 	*len = 0;
+	t->is_fixed = true;
 	for (unsigned i = 0, words = 0; i < t->part_count; i++) {
 		const struct bytes *annotation = &r->annotations[i];
 		struct part *part = &parts[i];
@@ -355,6 +325,7 @@ static bool learn_parts(const struct pftrace_reader *r, const struct event *e,
 			if (words >= t->word_count || e->args[words++] != part->value)
 				return false;
 		}
+		t->is_fixed &= part->use == PFTRACE_WHOLE || part->use == PFTRACE_UNUSED;
 		memcpy(bytes + *len, annotation->at, part->len);
 		*len += part->len;
 	}
@@ -508,6 +479,9 @@ enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *pack
 		return pftrace_lose(r, LOSS_NO_TIME);
 	if (t->is_derived && r->is_own)
 		return ST_OK;
+	if (!r->ref_count && (!like || (like->is_fixed && !like->is_instant)))
+		TRY(pftrace_same_learn(r, packet, b.time, q, t, like ? &e : NULL,
+				       like && like->launches, err));
 	if (!like)
 		return pftrace_end(r, q, t, at_ns, err);
 	if (r->ref_count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_fast.h - the fast path for begins and ends like an earlier one, and what event.c shares
- * with it. */
+/* event_fast.h - the fast paths for begins and ends like an earlier one, and what event.c shares
+ * with them. */
 #pragma once
 
 #include "convert/source/kineto/import_fast.h"
@@ -17,8 +17,20 @@ enum pftrace_use {
 	PFTRACE_MEMBER = 32, /* and its place among the members that kineto_args_take() gets */
 };
 
-/* A packet that says nothing that events of other packets need.  False: perhaps it does. */
-bool pftrace_is_event_alone(const struct bytes *packet);
+/* same_fast.c: a packet that says nothing that events of other packets need.  False: perhaps it
+ * does. */
+bool pftrace_is_event_alone(struct pftrace_reader *r, const struct bytes *packet);
+/* Passes over packets of which that is known at once; r->take takes the others ... */
+enum status pftrace_pass_alone(struct pftrace_reader *r, struct bytes *packets, struct error *err);
+/* ... and takes those that equal an earlier one but for their time. */
+enum status pftrace_take_sames(struct pftrace_reader *r, struct bytes *packets, struct error *err);
+/* That of an end, or of the begin *e, whose descriptor exists and whose track is that of a thread.
+ */
+enum status pftrace_same_learn(struct pftrace_reader *r, const struct bytes *packet, uint64_t time,
+			       const struct pftrace_sequence *q, const struct pftrace_track *t,
+			       const struct event *e, bool launches, struct error *err);
+bool pftrace_sames_new(struct pftrace_reader *r); /* false: no memory */
+void pftrace_sames_free(struct pftrace_reader *r);
 /* source.c: takes a packet of the second pass. */
 enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packet,
 			     struct error *err);
@@ -58,9 +70,8 @@ static inline bool pftrace_time_of(struct pftrace_reader *r, struct pftrace_sequ
 	const struct pftrace_reading *x = &r->last_reading;
 
 	*out = (int64_t)time + x->shift_ns;
-	return (time < (uint64_t)x->end_ns && (int64_t)time >= x->ns && time <= IMPORT_TIME_MOST &&
-		!x->machine && x->clock == (q->clock ? q->clock : PFTRACE_BOOTTIME) &&
-		r->is_clock_known) ||
+	return (time - (uint64_t)x->ns < x->span_ns &&
+		x->clock == (q->clock ? q->clock : PFTRACE_BOOTTIME)) ||
 	       pftrace_time_at(r, q, 0, 0, time, out);
 }
 /* A sequence that was found before, or NULL: find it in the map. */

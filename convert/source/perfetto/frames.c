@@ -96,25 +96,11 @@ static enum status cut(const struct pftrace_frames *f, struct error *fault)
 	return ST_END;
 }
 
-/* Takes a packet that is whole in what was read, as most are. */
-static inline bool take_whole(struct pftrace_frames *f, struct bytes *packet)
-{
-	const uint8_t *p = f->data + f->begin, *end = f->data + f->end;
-	uint64_t len;
-
-	if (end - p < HEAD_MOST || *p != (TRACE_PACKET << 3 | PB_BYTES) ||
-	    !(p = pb_varint(p + 1, &len)) || len > (uint64_t)(end - p) || len > PACKET_MOST)
-		return false;
-	*packet = (struct bytes){ .at = p, .end = p + len };
-	f->begin = (size_t)(packet->end - f->data);
-	return true;
-}
-
 /* The next field of Trace; ST_END at the end of the input, or with *fault set. */
 static enum status next_packet(struct pftrace_reader *r, struct pftrace_frames *f,
 			       struct bytes *packet, struct error *fault, struct error *err)
 {
-	do {
+	for (;;) {
 		struct bytes b;
 		uint64_t key, len;
 		bool is_there;
@@ -148,12 +134,34 @@ static enum status next_packet(struct pftrace_reader *r, struct pftrace_frames *
 		*packet = bytes_init(f->data + f->begin, (size_t)len);
 		f->begin += (size_t)len;
 		return ST_OK;
-	} while (!take_whole(f, packet));
-	return ST_OK;
+	}
 }
 
-enum status pftrace_unpack(struct pftrace_reader *r, struct bytes packed, pftrace_take take,
-			   struct error *err)
+static enum status each_packet(struct pftrace_reader *r, struct pftrace_frames *f,
+			       struct error *fault, struct error *err)
+{
+	enum status status = f->data ? ST_OK : fail_memory(err);
+	struct bytes packet;
+
+	while (status == ST_OK) {
+		if (r->run) {
+			size_t len = f->end - f->begin;
+
+			packet = bytes_init(f->data + f->begin,
+					    len < PACKET_MOST ? len : PACKET_MOST);
+			status = r->run(r, &packet, err);
+			f->begin = (size_t)(packet.at - f->data);
+		}
+		if (status == ST_OK)
+			status = next_packet(r, f, &packet, fault, err);
+		if (status == ST_OK)
+			status = r->take(r, &packet, err);
+	}
+	free(f->data);
+	return status == ST_END ? ST_OK : status;
+}
+
+enum status pftrace_unpack(struct pftrace_reader *r, struct bytes packed, struct error *err)
 {
 	z_stream z = { .next_in = (Bytef *)(uintptr_t)packed.at,
 		       .avail_in = (uInt)bytes_left(&packed) };
@@ -161,44 +169,29 @@ enum status pftrace_unpack(struct pftrace_reader *r, struct bytes packed, pftrac
 				    .cap = FRAMES_BYTES,
 				    .data = calloc(1, FRAMES_BYTES + PB_PADDING) };
 	struct error fault = { 0 };
-	enum status status = f.data ? ST_OK : fail_memory(err);
-	struct bytes packet;
+	enum status status;
 
-	if (r->is_unpacking) { /* compressed packets hold no others */
-		r->damaged++;
+	if (r->is_unpacking || inflateInit2(&z, MAX_WBITS + 32) != Z_OK) {
 		free(f.data);
+		if (!r->is_unpacking)
+			return fail_memory(err);
+		r->damaged++; /* compressed packets hold no others */
 		return ST_OK;
 	}
 	r->is_unpacking = true;
-	if (status == ST_OK && inflateInit2(&z, MAX_WBITS + 32) != Z_OK)
-		status = fail_memory(err);
-	while (status == ST_OK) {
-		status = next_packet(r, &f, &packet, &fault, err);
-		if (status == ST_OK)
-			status = take(r, &packet, err);
-	}
+	status = each_packet(r, &f, &fault, err);
 	r->damaged += fault.status != ST_OK || f.is_damaged;
 	r->is_unpacking = false;
 	inflateEnd(&z);
-	free(f.data);
-	return status == ST_END ? ST_OK : status;
+	return status;
 }
 
-enum status pftrace_packets(struct pftrace_reader *r, struct input *in, pftrace_take take,
-			    struct error *fault, struct error *err)
+enum status pftrace_packets(struct pftrace_reader *r, struct input *in, struct error *fault,
+			    struct error *err)
 {
 	struct pftrace_frames f = { .in = in,
 				    .cap = FRAMES_BYTES,
 				    .data = calloc(1, FRAMES_BYTES + PB_PADDING) };
-	enum status status = f.data ? ST_OK : fail_memory(err);
-	struct bytes packet;
 
-	while (status == ST_OK) {
-		if (!take_whole(&f, &packet))
-			status = next_packet(r, &f, &packet, fault, err);
-		if (status == ST_OK)
-			status = take(r, &packet, err);
-	}
-	free(f.data);
-	return status == ST_END ? ST_OK : status;
+	return each_packet(r, &f, fault, err);
 }

@@ -16,15 +16,15 @@
 struct pftrace_reader;
 typedef enum status (*pftrace_take)(struct pftrace_reader *r, const struct bytes *packet,
 				    struct error *err);
-/*
- * Calls `take` for each packet of the input; packets are borrowed for the call.  Damage that ends
- * the input goes to *fault; packets that cannot be had are counted in r->damaged.
- */
-enum status pftrace_packets(struct pftrace_reader *r, struct input *in, pftrace_take take,
-			    struct error *fault, struct error *err);
+/* Takes those that are whole, but perhaps not the last ones, and moves packets->at. */
+typedef enum status (*pftrace_run)(struct pftrace_reader *r, struct bytes *packets,
+				   struct error *err);
+/* Calls r->take for each packet, which is borrowed.  Damage that ends the input goes to *fault;
+ * packets that cannot be had are counted in r->damaged. */
+enum status pftrace_packets(struct pftrace_reader *r, struct input *in, struct error *fault,
+			    struct error *err);
 /* The same for compressed packets: zlib's format or gzip's. */
-enum status pftrace_unpack(struct pftrace_reader *r, struct bytes packed, pftrace_take take,
-			   struct error *err);
+enum status pftrace_unpack(struct pftrace_reader *r, struct bytes packed, struct error *err);
 
 /* What numbers of a sequence stand for. */
 enum pftrace_space {
@@ -61,7 +61,7 @@ struct pftrace_sequence {
 	struct pftrace_ref counters[PFTRACE_DEFAULT_COUNTERS]; /* of values that name no track */
 	unsigned counter_count;
 	uint32_t clock;      /* of packets that name none; 0: the trace's */
-	uint64_t generation; /* grows when a number comes to stand for something else */
+	uint64_t generation; /* grows when packets of the same bytes may mean something else */
 	bool has_state;      /* since the last loss */
 };
 
@@ -132,8 +132,9 @@ enum { PFTRACE_NEAR = 64, PFTRACE_GPUS = 64, PFTRACE_FIELDS = 1024, PFTRACE_LIST
 struct pftrace_reading { /* of a clock: from `ns` to `end_ns` it is so far from the trace's */
 	uint32_t machine, clock;
 	int64_t ns, shift_ns, end_ns;
+	uint64_t span_ns; /* of the last one: to the end of times that it decides alone; may be 0 */
 };
-struct pftrace_template; /* this and its table: event_fast.c */
+struct pftrace_template; /* this and its table: event_fast.c, the next one: same_fast.c */
 struct pftrace_own {     /* members of an event that our writer makes annotations of */
 	uint64_t number, bytes, thread; /* thread: of an allocation, 0: unknown */
 	bool has_number, has_bytes, has_result;
@@ -143,7 +144,8 @@ struct pftrace_own {     /* members of an event that our writer makes annotation
 struct pftrace_reader { /* used while the source opens */
 	struct import to;
 	struct spool_source *s;
-	pftrace_take take; /* of the second pass */
+	pftrace_take take; /* of this pass */
+	pftrace_run run;   /* takes what `take` would, or NULL */
 	struct budget budget;
 	struct spool *pairs; /* NULL: there was none */
 	struct kineto_args args;
@@ -151,12 +153,11 @@ struct pftrace_reader { /* used while the source opens */
 	struct buf values;           /* its numbers, arrays and objects, as JSON */
 	struct pftrace_own own;      /* of the event at hand */
 	uint64_t damaged;
-	bool is_own; /* tacho-convert made the file ... */
-	bool is_cut; /* ... of an input that was not whole */
-	bool is_synthetic;
-	bool is_unpacking;   /* within compressed packets, which hold no others */
-	uint32_t host;       /* a name: the file's */
-	uint32_t world_size; /* 0: unknown */
+	bool is_own;               /* tacho-convert made the file ... */
+	bool is_cut, is_synthetic; /* ... of an input that was not whole, or that was generated */
+	bool is_unpacking;         /* within compressed packets, which hold no others */
+	uint32_t host;             /* a name: the file's */
+	uint32_t world_size;       /* 0: unknown */
 
 	struct pftrace_sequence *sequences;
 	struct map sequence_ids;
@@ -166,20 +167,18 @@ struct pftrace_reader { /* used while the source opens */
 
 	struct pftrace_track *tracks;
 	struct map track_ids;
-	size_t track_count, track_cap;
+	size_t track_count, track_cap, process_count, process_cap;
 	uint32_t near_tracks[PFTRACE_NEAR]; /* the same of tracks, by a hash */
 	struct pftrace_process *processes;
 	struct map process_ids;
-	size_t process_count, process_cap;
 	struct map sequence_threads; /* sequence to the thread of its old descriptor */
 
 	struct pftrace_reading *readings;
-	size_t reading_count, reading_cap;
+	size_t reading_count, reading_cap, open_count, open_cap;
 	struct pftrace_reading last_reading; /* that was used */
 	bool is_clock_known;                 /* its clock */
 
 	struct pftrace_open *opens;
-	size_t open_count, open_cap;
 	uint32_t unused_open;
 	struct map flows;   /* ids of arrows that have begun */
 	struct map classes; /* categories to what they stand for */
@@ -189,6 +188,7 @@ struct pftrace_reader { /* used while the source opens */
 	unsigned annotation_count, ref_count;
 	uint8_t uses[PFTRACE_LIST_MOST]; /* of annotations: enum pftrace_use */
 	struct pftrace_templates *templates;
+	struct pftrace_sames *sames;
 	uint32_t gpu_names[PFTRACE_GPUS];
 	uint64_t unread[PFTRACE_FIELDS]; /* messages by their field; 0: of another */
 };

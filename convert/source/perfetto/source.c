@@ -180,12 +180,12 @@ static enum status take_first(struct pftrace_reader *r, const struct bytes *pack
 {
 	struct pftrace_packet p;
 
-	if (!plain_ways && pftrace_is_event_alone(packet))
+	if (!plain_ways && pftrace_is_event_alone(r, packet))
 		return ST_OK;
 	if (!split(*packet, &p)) /* it is counted in the second pass */
 		return ST_OK;
 	if (PFTRACE_HAS(&p, PACKED))
-		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), take_first, err));
+		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), err));
 	TRY(take_referred(r, &p, err));
 	/* Our writer has all that an event refers to before it: one pass is enough. */
 	return r->is_own ? ST_END : ST_OK;
@@ -298,8 +298,10 @@ static enum status take_state(struct pftrace_reader *r, struct pftrace_sequence 
 	struct bytes b;
 	struct pb_field f;
 
-	if (p->numbers[PFTRACE_DROPPED])
+	if (p->numbers[PFTRACE_DROPPED]) {
 		q->has_state = false;
+		q->generation++;
+	}
 	if (p->numbers[PFTRACE_FLAGS] & STATE_CLEARED || p->numbers[PFTRACE_CLEARED]) {
 		for (unsigned i = 0; i < PFTRACE_SPACES; i++) {
 			r->interned -= q->names[i].count;
@@ -316,6 +318,7 @@ static enum status take_state(struct pftrace_reader *r, struct pftrace_sequence 
 		r->damaged += b.is_truncated;
 	}
 	if (PFTRACE_HAS(p, DEFAULTS)) {
+		q->generation++;
 		q->track = q->counter_count = q->clock = 0;
 		take_defaults(q, PFTRACE_MESSAGE(p, DEFAULTS));
 	}
@@ -344,7 +347,7 @@ enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packe
 		return ST_OK;
 	}
 	if (PFTRACE_HAS(&p, PACKED))
-		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), r->take, err));
+		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), err));
 	if (r->is_own && !PFTRACE_HAS(&p, EVENT))
 		TRY(take_referred(r, &p, err));
 	TRY(find_sequence(r, p.numbers[PFTRACE_SEQUENCE], &q, err));
@@ -417,13 +420,17 @@ static enum status read_all(struct pftrace_reader *r, struct input *in, struct e
 
 	TRY(import_name(&r->to, name, strlen(name), &r->host, err));
 	TRY(kineto_args_init(&r->args, &r->to, err));
-	if (!pftrace_templates_new(r))
+	if (!pftrace_templates_new(r) || !pftrace_sames_new(r))
 		return fail_memory(err);
-	TRY(pftrace_packets(r, in, take_first, &first, err));
+	r->take = take_first;
+	r->run = plain_ways ? NULL : pftrace_pass_alone;
+	TRY(pftrace_packets(r, in, &first, err));
 	pftrace_clocks_to_epoch(r);
 	r->is_unpacking = false;
 	r->damaged = 0;
-	TRY(pftrace_packets(r, in, r->take, &r->s->fault, err));
+	r->take = plain_ways ? pftrace_take_any : pftrace_take_fast;
+	r->run = plain_ways ? NULL : pftrace_take_sames;
+	TRY(pftrace_packets(r, in, &r->s->fault, err));
 	TRY(pftrace_end_events(r, err));
 	if (r->damaged)
 		import_lose(&r->to, LOSS_DAMAGED, r->damaged);
@@ -449,6 +456,7 @@ static void release(struct pftrace_reader *r)
 	}
 	free(r->sequences);
 	pftrace_templates_free(r);
+	pftrace_sames_free(r);
 	free(r->tracks);
 	free(r->processes);
 	free(r->readings);
@@ -473,7 +481,6 @@ static enum status pftrace_read(struct spool_source *s, struct input *in, const 
 		return fail_memory(err);
 	r->s = s;
 	r->budget = *left;
-	r->take = plain_ways ? pftrace_take_any : pftrace_take_fast;
 	import_init(&r->to, s->trace, s->spool, 0);
 	buf_init(&r->element.args, LIST_BYTES);
 	buf_init(&r->values, VALUES_BYTES);
