@@ -371,8 +371,7 @@ static enum status event_put(struct causes *c, const struct event *e, struct err
 	if (event_is_gpu_work(e)) {
 		const struct launch *l = p->asked.count ? batch_launch(c->batch, e) : NULL;
 
-		if (e->begin_ns < p->works_ns)
-			p->works_ns = e->begin_ns;
+		p->works_ns = earlier(p->works_ns, e->begin_ns);
 		if (l)
 			asked_work(&p->asked, l->begin_ns, l->track, l->correlation);
 	}
@@ -412,8 +411,7 @@ static enum status interval_room(struct cause_process *p, struct error *err)
 		p->interval_cap = cap;
 	} else if (!gone) {
 		gone = p->interval_count / 2;
-		if (p->intervals[gone - 1].end_ns > p->keep.forgotten_ns)
-			p->keep.forgotten_ns = p->intervals[gone - 1].end_ns;
+		p->keep.forgotten_ns = later(p->keep.forgotten_ns, p->intervals[gone - 1].end_ns);
 	}
 	p->interval_count -= gone;
 	memmove(p->intervals, p->intervals + gone, p->interval_count * sizeof(*p->intervals));
@@ -536,8 +534,7 @@ enum status causes_put(struct causes *c, const struct batch *in, const struct id
 		uint64_t least_ns = sweep_unsettled_ns(c->how.sweep, process, p->expected);
 
 		for (size_t i = p->gap_head; i < p->gap_count; i++)
-			if (p->gaps[i].begin_ns < least_ns)
-				least_ns = p->gaps[i].begin_ns;
+			least_ns = earlier(least_ns, p->gaps[i].begin_ns);
 		p->keep.unsettled_ns = least_ns;
 	}
 	*idle = c->idle;

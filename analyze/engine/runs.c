@@ -55,8 +55,7 @@ static struct lifetime *lifetimes_take(const struct engine_result *r, size_t *co
 		/* merge the windows of one process */
 		if (last && last->input == all[i].input && last->rank == all[i].rank &&
 		    last->pid == all[i].pid && !strcmp(last->host, all[i].host)) {
-			if (all[i].end_ns > last->end_ns)
-				last->end_ns = all[i].end_ns;
+			last->end_ns = later(last->end_ns, all[i].end_ns);
 			continue;
 		}
 		all[n++] = all[i];

@@ -111,6 +111,16 @@ bool rule_saves(struct finding *out, double saving_ns)
 	return saving_ns > 0;
 }
 
+void rule_tell(struct finding *out, const char *fmt, ...)
+{
+	size_t len = strlen(out->evidence);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(out->evidence + len, FINDING_TEXT - len, fmt, args);
+	va_end(args);
+}
+
 void rule_brief(struct finding *out, const char *fmt, ...)
 {
 	va_list args;

@@ -64,14 +64,13 @@ static bool phase(const struct facts *f, const char *name, double ns, const char
 		return false;
 	if (f->ranks > 1 && strcmp(name, "other") && most && most_ns > APART_LEAST * ns) {
 		snprintf(rank, sizeof(rank), "rank %llu", (unsigned long long)most[0].u64);
-		snprintf(out->evidence, FINDING_TEXT,
-			 "The step thread of %s %s for %s of a step, that of the average rank for "
-			 "%s.",
-			 rank, evidence, span_beside(a, most_ns, ns), span_beside(b, ns, most_ns));
+		rule_tell(out,
+			  "The step thread of %s %s for %s of a step, that of the average rank for "
+			  "%s.",
+			  rank, evidence, span_beside(a, most_ns, ns), span_beside(b, ns, most_ns));
 		rule_brief(out, "%s of %s on %s", a, name, rank);
 	} else {
-		snprintf(out->evidence, FINDING_TEXT, "The step thread %s for %s of a step.",
-			 evidence, span_text(a, ns));
+		rule_tell(out, "The step thread %s for %s of a step.", evidence, span_text(a, ns));
 		rule_brief(out, "%s of %s", a, name);
 	}
 	return rule_saves(out, ns);
@@ -131,11 +130,11 @@ static bool small_operators(const struct facts *f, struct finding *out)
 
 	if (all.short_count < all.count / 2 || all.short_ns + between < OTHER_LEAST * f->step_ns)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step take less than 20 \xc2\xb5s each, %s in total; the code between "
-		 "operators takes %s of a step.",
-		 many_text(n, all.short_count, "operator"), span_beside(a, all.short_ns, between),
-		 span_beside(b, between, all.short_ns));
+	rule_tell(out,
+		  "%s a step take less than 20 \xc2\xb5s each, %s in total; the code between "
+		  "operators takes %s of a step.",
+		  many_text(n, all.short_count, "operator"), span_beside(a, all.short_ns, between),
+		  span_beside(b, between, all.short_ns));
 	rule_brief(out, "%s, %s between", n, b);
 	if (facts_has(f, TRAIT_COMPILED))
 		out->advice = "avoid graph breaks (TORCH_LOGS=graph_breaks), write loops over "
@@ -211,22 +210,19 @@ static bool operators(const struct facts *f, struct finding *out)
 	double most = facts_most_operators(f, &category);
 	struct operator_time by_time[2];
 	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT], name[CUT_TEXT];
-	size_t kind = 0, len;
+	size_t kind = 0;
 
 	if (most < OTHER_LEAST * f->step_ns || !longest_two(f, category, by_time))
 		return false;
 	while (kinds[kind].category && strcmp(kinds[kind].category, category) != 0)
 		kind++;
-	len = (size_t)snprintf(
-		out->evidence, FINDING_TEXT,
-		"%s take %s of a step, %.0f %% of it, on the CPU: %s %s", kinds[kind].words,
-		span_text(a, most), 100 * fmin(most / f->step_ns, 1),
-		cut_text(name, by_time[0].name, 60), span_beside(b, by_time[0].ns, most));
+	rule_tell(out, "%s take %s of a step, %.0f %% of it, on the CPU: %s %s", kinds[kind].words,
+		  span_text(a, most), 100 * fmin(most / f->step_ns, 1),
+		  cut_text(name, by_time[0].name, 60), span_beside(b, by_time[0].ns, most));
 	if (by_time[1].name && by_time[1].ns >= 0.1 * most)
-		len += (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, ", %s %s",
-					cut_text(name, by_time[1].name, 60),
-					span_beside(c, by_time[1].ns, most));
-	snprintf(out->evidence + len, FINDING_TEXT - len, ".");
+		rule_tell(out, ", %s %s", cut_text(name, by_time[1].name, 60),
+			  span_beside(c, by_time[1].ns, most));
+	rule_tell(out, ".");
 	rule_brief(out, "%s in %s", a, cut_text(name, by_time[0].name, 27));
 	snprintf(out->operators, OPERATORS_TEXT, OPERATORS_PREFIX "%s", category);
 	out->operators_ns = most;
@@ -270,9 +266,8 @@ static bool collections(const struct facts *f, struct finding *out)
 	double ns = collections_of(f);
 	char a[SPAN_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "Python's garbage collector stops the process for %s of a step.",
-		 span_text(a, ns));
+	rule_tell(out, "Python's garbage collector stops the process for %s of a step.",
+		  span_text(a, ns));
 	rule_brief(out, "%s of collections", a);
 	return rule_saves(out, ns);
 }
@@ -335,20 +330,19 @@ static bool straggler(const struct facts *f, struct finding *out)
 	}
 	if (!culprit)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "Rank %llu communicates for %s a step on the host, every other rank for %s or "
-		 "more, so the others wait for it.",
-		 (unsigned long long)culprit[0].u64, span_beside(own, least, next),
-		 span_text(others, next));
+	rule_tell(out,
+		  "Rank %llu communicates for %s a step on the host, every other rank for %s or "
+		  "more, so the others wait for it.",
+		  (unsigned long long)culprit[0].u64, span_beside(own, least, next),
+		  span_text(others, next));
 	rule_brief(out, "rank %llu communicates %s, others %s", (unsigned long long)culprit[0].u64,
 		   own, others);
 	const char *name = phase_over(f, culprit, &over);
-	size_t len = strlen(out->evidence);
 	if (name && over >= 1000)
-		snprintf(out->evidence + len, FINDING_TEXT - len,
-			 " Compared with the mean of the others it spends most extra time in "
-			 "%.60s: %s a step.",
-			 name, span_text(more, over));
+		rule_tell(out,
+			  " Compared with the mean of the others it spends most extra time in "
+			  "%.60s: %s a step.",
+			  name, span_text(more, over));
 	return rule_saves(out, next - least);
 }
 

@@ -53,18 +53,17 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT + 8], b[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(a, sizeof(a), "%s of it", span_beside(b, hidden, f->comm_ns));
-	snprintf(out->evidence, FINDING_TEXT, "%s a step, %s in total; %s is hidden by compute.",
-		 many_text(n, comm.count, "communication kernel"), span_text(b, f->comm_ns),
-		 hidden >= 500 ? a : "none of it");
+	rule_tell(out, "%s a step, %s in total; %s is hidden by compute.",
+		  many_text(n, comm.count, "communication kernel"), span_text(b, f->comm_ns),
+		  hidden >= 500 ? a : "none of it");
 	double most_ns;
 	const char *operation = facts_operation(f, &most_ns);
-	size_t len = strlen(out->evidence);
 
 	if (facts_recorder(f) == RECORDER_INSPECTOR)
 		return false; /* the file does not contain what was computed meanwhile */
 	if (most_ns >= 500 && strcmp(operation, "other") != 0)
-		snprintf(out->evidence + len, FINDING_TEXT - len,
-			 " The longest part, %s, is %.40s.", span_text(b, most_ns), operation);
+		rule_tell(out, " The longest part, %s, is %.40s.", span_text(b, most_ns),
+			  operation);
 	out->advice = comm_advice(f, operation, comm.count);
 	rule_brief(out, "%s, %s hidden", many_text(n, comm.count, "collective"),
 		   hidden >= 500 ? span_text(b, hidden) : "nothing");
@@ -78,8 +77,8 @@ static bool small_collectives(const struct facts *f, struct finding *out)
 
 	if (comm.count < 50 || comm.short_count < 0.5 * comm.count)
 		return false;
-	snprintf(
-		out->evidence, FINDING_TEXT,
+	rule_tell(
+		out,
 		"%s of %s communication kernels a step are shorter than %s; together they take %s.",
 		round_text(n, comm.short_count), round_text(m, comm.count),
 		span_text(a, 5.0 * SHORT_KERNEL_NS), span_text(b, comm.short_ns));
@@ -103,9 +102,8 @@ static bool tell_copies(struct finding *out, struct amount copies, const char *w
 	if (copies.bytes >= 1048576)
 		snprintf(bytes, sizeof(bytes), "%s%s", bytes_text(b, copies.bytes),
 			 fabs(copies.count - 1) < 0.05 ? "" : " together");
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step%s%s%s %s; %s of copy time overlaps no compute.", n, *bytes ? ", " : "",
-		 bytes, *bytes ? "," : "", what, span_text(a, copies.ns));
+	rule_tell(out, "%s a step%s%s%s %s; %s of copy time overlaps no compute.", n,
+		  *bytes ? ", " : "", bytes, *bytes ? "," : "", what, span_text(a, copies.ns));
 	rule_brief(out, "%s%s%s", n, *bytes ? " of " : "", bytes);
 	return rule_saves(out, copies.ns);
 }
@@ -168,9 +166,8 @@ static bool memset_fill(const struct facts *f, struct finding *out)
 	struct amount fills = facts_copies(f, "memset", NULL);
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of device memory a step; %s of fill time overlaps no compute.",
-		 many_text(n, fills.count, "fill"), span_text(a, fills.ns));
+	rule_tell(out, "%s of device memory a step; %s of fill time overlaps no compute.",
+		  many_text(n, fills.count, "fill"), span_text(a, fills.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, fills.ns);
 }
@@ -218,8 +215,8 @@ static bool tell_fp32(const struct facts *f, enum work work, const char *one, st
 			 "saved");
 	span_text(a, some.ns);
 	many_text(n, some.count, one);
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step in FP32, %s in total: tensor cores are not used; %s.", n, a, basis);
+	rule_tell(out, "%s a step in FP32, %s in total: tensor cores are not used; %s.", n, a,
+		  basis);
 	rule_brief(out, "%s in FP32, %s", n, a);
 	return rule_saves(out, rate > 0 ? some.ns * (1 - 1 / rate) : some.ns);
 }
@@ -254,10 +251,10 @@ static bool fp8(const struct facts *f, struct finding *out)
 		snprintf(more, sizeof(more), " (3/4 of the %s in TF32 kernels)",
 			 span_beside(b, tf32.ns, ns));
 	many_text(n, half.count + tf32.count, "matrix kernel");
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step in 16 bits or TF32 take %s; FP8 is twice as fast as 16 bits on this "
-		 "GPU and saves at most half of the time%s.",
-		 n, span_text(a, ns), more);
+	rule_tell(out,
+		  "%s a step in 16 bits or TF32 take %s; FP8 is twice as fast as 16 bits on this "
+		  "GPU and saves at most half of the time%s.",
+		  n, span_text(a, ns), more);
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, half.ns / 2 + tf32.ns * 3 / 4);
 }
@@ -268,11 +265,12 @@ static bool misaligned_gemm(const struct facts *f, struct finding *out)
 	struct amount some = facts_work(f, WORK_GEMM_UNALIGNED, NULL);
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step (%s) cannot load 16 bytes at a time: a matrix size or stride is odd "
-		 "(align1 or align2 in the kernel's name), or not a multiple of 8 for 16-bit types "
-		 "(recorded shapes).",
-		 many_text(n, some.count, "matrix kernel"), span_text(a, some.ns));
+	rule_tell(
+		out,
+		"%s a step (%s) cannot load 16 bytes at a time: a matrix size or stride is odd "
+		"(align1 or align2 in the kernel's name), or not a multiple of 8 for 16-bit types "
+		"(recorded shapes).",
+		many_text(n, some.count, "matrix kernel"), span_text(a, some.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, some.ns);
 }
@@ -286,11 +284,12 @@ static bool unfused_attention(const struct facts *f, struct finding *out)
 
 	if (products.count <= 0) /* the softmax does not belong to attention */
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step (%s) write and read the full score matrix, which fused attention never "
-		 "stores; it also replaces %s (%s).",
-		 many_text(n, some.count, "softmax kernel"), span_beside(a, some.ns, products.ns),
-		 many_text(m, products.count, "product"), span_beside(b, products.ns, some.ns));
+	rule_tell(
+		out,
+		"%s a step (%s) write and read the full score matrix, which fused attention never "
+		"stores; it also replaces %s (%s).",
+		many_text(n, some.count, "softmax kernel"), span_beside(a, some.ns, products.ns),
+		many_text(m, products.count, "product"), span_beside(b, products.ns, some.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return some.count > 0 && rule_saves(out, some.ns + products.ns);
 }
@@ -300,9 +299,8 @@ static bool layout(const struct facts *f, struct finding *out)
 	struct amount turn = facts_work(f, WORK_LAYOUT, NULL);
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step only to convert tensors between NCHW and NHWC, %s in total.",
-		 many_text(n, turn.count, "kernel"), span_text(a, turn.ns));
+	rule_tell(out, "%s a step only to convert tensors between NCHW and NHWC, %s in total.",
+		  many_text(n, turn.count, "kernel"), span_text(a, turn.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, turn.ns);
 }
@@ -325,11 +323,12 @@ static bool short_kernels(const struct facts *f, struct finding *out)
 	out->advice = fusion_advice(f, out->advice);
 	if (all.short_count < 0.5 * all.count || all.short_count < 100)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of %s kernels a step are shorter than %s and take %s together; each reads and "
-		 "writes memory for little work.",
-		 round_text(n, all.short_count), round_text(m, all.count),
-		 span_text(a, SHORT_KERNEL_NS), span_text(b, all.short_ns));
+	rule_tell(
+		out,
+		"%s of %s kernels a step are shorter than %s and take %s together; each reads and "
+		"writes memory for little work.",
+		round_text(n, all.short_count), round_text(m, all.count),
+		span_text(a, SHORT_KERNEL_NS), span_text(b, all.short_ns));
 	rule_brief(out, "%s of %s under %s", n, m, a);
 	return rule_saves(out, all.short_ns);
 }
@@ -343,11 +342,11 @@ static bool elementwise(const struct facts *f, struct finding *out)
 	out->advice = fusion_advice(f, out->advice);
 	if (some.count + copies.count < 2) /* a single one has nothing to fuse with */
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step for elementwise operations and copies take %s; they are memory bound "
-		 "and can be fused.",
-		 many_text(n, some.count + copies.count, "kernel"),
-		 span_text(a, some.ns + copies.ns));
+	rule_tell(out,
+		  "%s a step for elementwise operations and copies take %s; they are memory bound "
+		  "and can be fused.",
+		  many_text(n, some.count + copies.count, "kernel"),
+		  span_text(a, some.ns + copies.ns));
 	rule_brief(out, "%s, %s", n, a);
 	/* upper bound: all of it is fused into other kernels */
 	return rule_saves(out, some.ns + copies.ns);
@@ -364,9 +363,8 @@ static bool one_kernel(const struct facts *f, struct finding *out)
 	if (f->compute_ns < 0.5 * f->window_ns || top.amount.ns < 0.4 * all.ns ||
 	    work != WORK_OTHER || all.count < 2)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "One kernel takes %s of a step, which is %.0f %% of all kernel time: %s.",
-		 span_text(a, top.amount.ns), 100 * top.amount.ns / all.ns, top.short_name);
+	rule_tell(out, "One kernel takes %s of a step, which is %.0f %% of all kernel time: %s.",
+		  span_text(a, top.amount.ns), 100 * top.amount.ns / all.ns, top.short_name);
 	name_short(top.name, BRIEF_COLUMNS, out->brief, BRIEF_TEXT);
 	if (facts_has(f, TRAIT_COMPILED))
 		out->advice = "tune or replace this operation (fused version), or shrink this part "
@@ -383,11 +381,12 @@ static bool slow_kernels(const struct facts *f, struct finding *out)
 
 	if (!top.name[0] || all.ns <= 0)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step, %s of compute in total; if all ran 1.5 times as fast, a third of that "
-		 "would be saved. The longest, with %.0f %% of the time, is %s.",
-		 many_text(n, all.count, "kernel"), span_text(a, f->compute_ns),
-		 100 * top.amount.ns / all.ns, top.short_name);
+	rule_tell(
+		out,
+		"%s a step, %s of compute in total; if all ran 1.5 times as fast, a third of that "
+		"would be saved. The longest, with %.0f %% of the time, is %s.",
+		many_text(n, all.count, "kernel"), span_text(a, f->compute_ns),
+		100 * top.amount.ns / all.ns, top.short_name);
 	name_short(top.name, BRIEF_COLUMNS, out->brief, BRIEF_TEXT);
 	return rule_saves(out, savings_take(f).most_ns[FAMILY_COMPUTE]);
 }
@@ -399,9 +398,8 @@ static bool dispatch(const struct facts *f, struct finding *out)
 	double idle = facts_issued(f, "dispatch");
 	char a[SPAN_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "Launched work does not begin although the GPU is idle, for %s of a step.",
-		 span_text(a, idle));
+	rule_tell(out, "Launched work does not begin although the GPU is idle, for %s of a step.",
+		  span_text(a, idle));
 	rule_brief(out, "%s until launched work begins", a);
 	if (facts_has(f, TRAIT_GRAPHS))
 		out->advice = "launch further ahead: avoid synchronization in the loop; use larger "
@@ -436,33 +434,30 @@ const struct rule rules_gpu[] = {
 	{ "fp32_gemm", "matrix products without tensor cores", "kernels", fp32_gemm,
 	  "use mixed precision: torch.set_float32_matmul_precision('high'), or autocast to "
 	  "bfloat16",
-	  .family = FAMILY_COMPUTE, .needs_trust = false },
+	  .family = FAMILY_COMPUTE },
 	{ "fp32_conv", "convolutions without tensor cores", "kernels", fp32_conv,
 	  "use mixed precision (autocast), channels_last and torch.backends.cudnn.benchmark=True",
-	  .family = FAMILY_COMPUTE, .needs_trust = false },
+	  .family = FAMILY_COMPUTE },
 	{ "fp8", "matrix products that FP8 would speed up", "kernels gpus.name", fp8,
 	  "use FP8 for large matrix products (Transformer Engine, torchao), or a smaller model",
-	  .family = FAMILY_COMPUTE, .needs_trust = false },
+	  .family = FAMILY_COMPUTE },
 	{ "misaligned_gemm", "matrix products with misaligned sizes", "kernels", misaligned_gemm,
 	  "pad the sizes (vocabulary, heads, tokens, hidden) to multiples of 8 for 16 bits, 16 for "
 	  "FP8; use contiguous operands",
 	  .family = FAMILY_COMPUTE },
 	{ "unfused_attention", "unfused attention", "kernels", unfused_attention,
 	  "use torch.nn.functional.scaled_dot_product_attention (flash attention)",
-	  .family = FAMILY_COMPUTE, .needs_trust = false },
+	  .family = FAMILY_COMPUTE },
 	{ "layout", "kernels that only convert layouts", "kernels", layout,
-	  "use memory_format=torch.channels_last for model and input", .family = FAMILY_COMPUTE,
-	  .needs_trust = false },
+	  "use memory_format=torch.channels_last for model and input", .family = FAMILY_COMPUTE },
 	{ "short_kernels", "kernels too short to fill the GPU", "kernels", short_kernels,
-	  "use torch.compile, fused operators or a larger batch", .family = FAMILY_COMPUTE,
-	  .needs_trust = false },
+	  "use torch.compile, fused operators or a larger batch", .family = FAMILY_COMPUTE },
 	{ "elementwise", "elementwise kernels that could be fused", "kernels", elementwise,
-	  "use torch.compile or the library's fused operators", .family = FAMILY_COMPUTE,
-	  .needs_trust = false },
+	  "use torch.compile or the library's fused operators", .family = FAMILY_COMPUTE },
 	{ "one_kernel", "one kernel takes most of the time", "kernels", one_kernel,
 	  "tune or replace this operation (fused version, torch.compile), or shrink this part of "
 	  "the model",
-	  .family = FAMILY_COMPUTE, .needs_trust = false },
+	  .family = FAMILY_COMPUTE },
 	{ "stream_wait", "streams wait for each other", "idle_causes.stream_wait", NULL,
 	  "use fewer cross-stream events; start the awaited work earlier", .family = FAMILY_HOST,
 	  .needs_trust = true, .cause = "stream_wait",

@@ -145,10 +145,10 @@ static bool below_base(const struct facts *f, struct finding *out)
 
 	if (!worst)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s runs at %s MHz under load, below its base clock of %s MHz (maximum %s MHz).",
-		 gpu_text(worst, gpu), round_text(a, clock_of(worst)),
-		 count_text(b, worst[HEALTH_BASE].u64), count_text(c, worst[HEALTH_MOST].u64));
+	rule_tell(out,
+		  "%s runs at %s MHz under load, below its base clock of %s MHz (maximum %s MHz).",
+		  gpu_text(worst, gpu), round_text(a, clock_of(worst)),
+		  count_text(b, worst[HEALTH_BASE].u64), count_text(c, worst[HEALTH_MOST].u64));
 	rule_brief(out, "%s of %s MHz", a, b);
 	return rule_saves(out, slow.saves_ns);
 }
@@ -161,13 +161,13 @@ static bool held_down(const struct facts *f, struct finding *out)
 
 	if (!worst)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s is throttled by %s for %.0f %% of its busy time: it runs at %s of %s MHz, "
-		 "with at most %llu C and %s W.",
-		 gpu_text(worst, gpu), limits[limit_of(worst)].by, limited(worst) * 100,
-		 round_text(a, clock_of(worst)), count_text(b, worst[HEALTH_MOST].u64),
-		 (unsigned long long)worst[HEALTH_HOTTEST].u64,
-		 count_text(d, worst[HEALTH_DRAWN].u64));
+	rule_tell(out,
+		  "%s is throttled by %s for %.0f %% of its busy time: it runs at %s of %s MHz, "
+		  "with at most %llu C and %s W.",
+		  gpu_text(worst, gpu), limits[limit_of(worst)].by, limited(worst) * 100,
+		  round_text(a, clock_of(worst)), count_text(b, worst[HEALTH_MOST].u64),
+		  (unsigned long long)worst[HEALTH_HOTTEST].u64,
+		  count_text(d, worst[HEALTH_DRAWN].u64));
 	rule_brief(out, "%.0f %% of the time", limited(worst) * 100);
 	out->advice = limits[limit_of(worst)].advice;
 	return rule_saves(out, slow.saves_ns);
@@ -181,13 +181,13 @@ static bool slow_slot(const struct facts *f, struct finding *out)
 
 	if (!worst)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s uses %llu lanes of PCIe %llu, but it and its slot support %llu lanes of PCIe "
-		 "%llu; copies take %.0f times as long as they could.",
-		 gpu_text(worst, gpu), (unsigned long long)worst[HEALTH_WIDTH].u64,
-		 (unsigned long long)worst[HEALTH_GENERATION].u64,
-		 (unsigned long long)worst[HEALTH_WIDTH_MAX].u64,
-		 (unsigned long long)worst[HEALTH_GENERATION_MAX].u64, 1 / slow.share);
+	rule_tell(out,
+		  "%s uses %llu lanes of PCIe %llu, but it and its slot support %llu lanes of PCIe "
+		  "%llu; copies take %.0f times as long as they could.",
+		  gpu_text(worst, gpu), (unsigned long long)worst[HEALTH_WIDTH].u64,
+		  (unsigned long long)worst[HEALTH_GENERATION].u64,
+		  (unsigned long long)worst[HEALTH_WIDTH_MAX].u64,
+		  (unsigned long long)worst[HEALTH_GENERATION_MAX].u64, 1 / slow.share);
 	rule_brief(out, "%llu of %llu lanes", (unsigned long long)worst[HEALTH_WIDTH].u64,
 		   (unsigned long long)worst[HEALTH_WIDTH_MAX].u64);
 	return rule_saves(out, slow.saves_ns);
@@ -214,11 +214,12 @@ static bool slow_gpu(const struct facts *f, struct finding *out)
 	free(clocks);
 	if (!slow.row)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s runs at %s MHz; the median of the job's %s GPUs is %s MHz, so the others wait "
-		 "for it.",
-		 gpu_text(slow.row, gpu), round_text(a, clock_of(slow.row)), count_text(c, count),
-		 round_text(b, middle));
+	rule_tell(
+		out,
+		"%s runs at %s MHz; the median of the job's %s GPUs is %s MHz, so the others wait "
+		"for it.",
+		gpu_text(slow.row, gpu), round_text(a, clock_of(slow.row)), count_text(c, count),
+		round_text(b, middle));
 	rule_brief(out, "%s of %s MHz", a, b);
 	return rule_saves(out, slow.saves_ns);
 }
@@ -227,17 +228,17 @@ const struct rule rules_health[] = {
 	{ "clock_below_base", "a GPU works below its base clock",
 	  "health.sm_clock_mhz health.sm_clock_base_mhz", below_base,
 	  "check nvidia-smi -q -d CLOCK,PERFORMANCE for a locked clock, a power limit or heat",
-	  .needs_trust = false },
+	  .family = FAMILY_NONE },
 	{ "throttled", "a GPU is throttled",
 	  "health.power_samples health.heat_samples health.hardware_samples", held_down,
-	  "find the cause of throttling", .needs_trust = false },
+	  "find the cause of throttling", .family = FAMILY_NONE },
 	{ "slow_slot", "a GPU's link is narrower or slower than it could be",
 	  "health.pcie_width health.pcie_generation", slow_slot,
 	  "reseat the GPU or use another slot; check the firmware's PCIe settings",
-	  .needs_trust = false },
+	  .family = FAMILY_NONE },
 	{ "slow_gpu", "one GPU of the job has a lower clock than the others", "health.sm_clock_mhz",
 	  slow_gpu,
 	  "check that GPU's power limit, temperature and board; exclude its host from the job",
-	  .family = FAMILY_UNBALANCED, .needs_trust = false },
+	  .family = FAMILY_UNBALANCED },
 	{ .name = NULL },
 };

@@ -19,9 +19,9 @@ static bool data_wait(const struct facts *f, struct finding *out)
 	double idle = wait_of(f, "data"), wall = facts_wall(f, "data");
 	char a[SPAN_TEXT], b[SPAN_TEXT], at[OWNER_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "The step thread spends %s of a step on input; the GPU is idle for %s of that%s.",
-		 span_text(a, fmax(wall, idle)), span_beside(b, idle, wall), owner_text(&o, at));
+	rule_tell(out,
+		  "The step thread spends %s of a step on input; the GPU is idle for %s of that%s.",
+		  span_text(a, fmax(wall, idle)), span_beside(b, idle, wall), owner_text(&o, at));
 	rule_brief(out, "input takes %s, the GPU waits", a);
 	const char *loader = facts_loader_advice(f);
 	out->advice = loader ? loader : out->advice;
@@ -76,9 +76,8 @@ static void tell_parts(struct finding *out, const double ns[LAUNCH_PARTS],
 	size_t len = strlen(out->evidence);
 	for (i = 0; i < LAUNCH_PARTS; i++)
 		if (ns[i] >= NO_PART_NS)
-			len += (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, "%s %s %s",
-						strchr(out->evidence, ':') ? "," : ":",
-						span_beside(a, ns[i], ns[first]), places[i]);
+			rule_tell(out, "%s %s %s", strchr(out->evidence, ':') ? "," : ":",
+				  span_beside(a, ns[i], ns[first]), places[i]);
 }
 
 /* Which rule gets the host's time in the optimizer, except zeroing. */
@@ -133,7 +132,6 @@ static void tell_host_work(const struct facts *f, double of_ns, const char *own,
 			   struct finding *out)
 {
 	struct facts_owner o = facts_owner(f, "host:forward"), other;
-	size_t len = strlen(out->evidence);
 	char a[SPAN_TEXT], name[CUT_TEXT], cause[FINDING_TEXT];
 
 	snprintf(cause, sizeof(cause), "host:%s", own);
@@ -144,9 +142,8 @@ static void tell_host_work(const struct facts *f, double of_ns, const char *own,
 	const char *category = operator_category(o.range);
 	bool is_library = !strcmp(category, "convolution") || !strcmp(category, "gemm");
 
-	snprintf(out->evidence + len, FINDING_TEXT - len,
-		 " Most of it is CPU work of %s, which takes %s per call.",
-		 cut_text(name, o.range, 40), span_text(a, o.ns / o.count));
+	rule_tell(out, " Most of it is CPU work of %s, which takes %s per call.",
+		  cut_text(name, o.range, 40), span_text(a, o.ns / o.count));
 	bool has_loader = facts_has(f, TRAIT_LOADER_ALONE) || facts_has(f, TRAIT_LOADER_WORKERS);
 
 	out->advice =
@@ -179,16 +176,14 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 							       .kind = "zero" })
 				     .ns;
 	snprintf(in, sizeof(in), "in ranges such as %s", cut_text(name, range, 56));
-	strcpy(out->evidence, "The GPU waits for the host to launch its work");
+	rule_tell(out, "The GPU waits for the host to launch its work");
 	tell_parts(
 		out,
 		(const double[LAUNCH_PARTS]){ forward, backward, optimizer, own, launch, between },
 		(const char *const[LAUNCH_PARTS]){ "in forward", "in backward", "in the optimizer",
 						   in, "in the launch calls",
 						   "between launches, outside any phase" });
-	size_t len = strlen(out->evidence);
-	snprintf(out->evidence + len, FINDING_TEXT - len, "; %s a step.",
-		 many_text(n, kernels.count, "kernel"));
+	rule_tell(out, "; %s a step.", many_text(n, kernels.count, "kernel"));
 	double all = forward + backward + optimizer + own + launch + between;
 	bool has_graphs = facts_has(f, TRAIT_GRAPHS), is_compiled = facts_has(f, TRAIT_COMPILED);
 	if (facts_recorder(f) == RECORDER_XPROF)
@@ -215,10 +210,10 @@ static bool long_launches(const struct facts *f, struct finding *out)
 		facts_wait(f, (struct gap_query){ .cause = "launch", .kind = "long" });
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step of over 1 ms each, %s in total; a launch usually takes microseconds, "
-		 "so these loaded code or waited for a full queue.",
-		 many_text(n, waits.count, "launch call"), span_text(a, waits.ns));
+	rule_tell(out,
+		  "%s a step of over 1 ms each, %s in total; a launch usually takes microseconds, "
+		  "so these loaded code or waited for a full queue.",
+		  many_text(n, waits.count, "launch call"), span_text(a, waits.ns));
 	rule_brief(out, "%s over 1 ms, %s", many_text(n, waits.count, "call"), a);
 	return rule_saves(out, waits.ns);
 }
@@ -228,9 +223,9 @@ static bool unused_parameters(const struct facts *f, struct finding *out)
 	double idle = facts_wait(f, (struct gap_query){ .kind = "search" }).ns;
 	char a[SPAN_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "The GPU waits %s of a step while DDP searches the graph for unused parameters.",
-		 span_text(a, idle));
+	rule_tell(out,
+		  "The GPU waits %s of a step while DDP searches the graph for unused parameters.",
+		  span_text(a, idle));
 	rule_brief(out, "%s of searching", a);
 	return rule_saves(out, idle);
 }
@@ -244,10 +239,10 @@ static bool optimizer_loop(const struct facts *f, struct finding *out)
 
 	if (optimizer_of(f) != OPTIMIZER_LOOP)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "The optimizer launches %s a step, none fused over tensors; the GPU waits %s for "
-		 "them.",
-		 many_text(n, all.count - fill.count, "kernel"), span_text(a, idle));
+	rule_tell(out,
+		  "The optimizer launches %s a step, none fused over tensors; the GPU waits %s for "
+		  "them.",
+		  many_text(n, all.count - fill.count, "kernel"), span_text(a, idle));
 	rule_brief(out, "%s, none fused", n);
 	return rule_saves(out, idle);
 }
@@ -260,10 +255,10 @@ static bool zero_grad(const struct facts *f, struct finding *out)
 
 	if (!has_zero_grad(f))
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step set gradients to zero; they take %s, and the GPU waits %s for them.",
-		 many_text(n, fill.count, "fill kernel"), span_beside(a, fill.ns, idle),
-		 span_beside(b, idle, fill.ns));
+	rule_tell(out,
+		  "%s a step set gradients to zero; they take %s, and the GPU waits %s for them.",
+		  many_text(n, fill.count, "fill kernel"), span_beside(a, fill.ns, idle),
+		  span_beside(b, idle, fill.ns));
 	rule_brief(out, "%s, %s on the GPU", n, a);
 	return rule_saves(out, idle + fill.ns);
 }
@@ -275,9 +270,8 @@ static bool optimizer_host(const struct facts *f, struct finding *out)
 
 	if (optimizer_of(f) != OPTIMIZER_FUSED)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "The GPU waits %s of a step while the optimizer prepares its fused kernels.",
-		 span_text(a, idle));
+	rule_tell(out, "The GPU waits %s of a step while the optimizer prepares its fused kernels.",
+		  span_text(a, idle));
 	rule_brief(out, "%s before fused kernels", a);
 	return rule_saves(out, idle);
 }
@@ -296,10 +290,10 @@ static bool host_sync(const struct facts *f, struct finding *out)
 	struct facts_owner o = facts_owner(f, "sync");
 	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "The GPU waits %s of a step because the launching thread first waited for the "
-		 "GPU%s.",
-		 span_text(a, idle), owner_text(&o, at));
+	rule_tell(out,
+		  "The GPU waits %s of a step because the launching thread first waited for the "
+		  "GPU%s.",
+		  span_text(a, idle), owner_text(&o, at));
 	rule_brief(out, "%s%s", a, owner_brief(&o, in));
 	if (owner_has(&o, reads_back))
 		out->advice = ADVICE_ITEM;
@@ -318,9 +312,9 @@ static bool blocking_copy(const struct facts *f, struct finding *out)
 	struct facts_owner o = facts_owner(f, "blocking_copy");
 	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "Copies that block the launching thread leave the GPU idle for %s of a step%s.",
-		 span_text(a, idle), owner_text(&o, at));
+	rule_tell(out,
+		  "Copies that block the launching thread leave the GPU idle for %s of a step%s.",
+		  span_text(a, idle), owner_text(&o, at));
 	rule_brief(out, "%s%s", a, owner_brief(&o, in));
 	if (owner_has(&o, reads_back))
 		out->advice = ADVICE_ITEM;
@@ -337,10 +331,10 @@ static bool compile(const struct facts *f, struct finding *out)
 			    (CALL_LAUNCHES | CALL_ALLOCATES | CALL_SETS_UP);
 	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
 
-	snprintf(out->evidence, FINDING_TEXT, "%s within the window, for %s of a step%s.",
-		 is_first_use ? "First use loads code or starts the driver"
-			      : "Code is compiled or loaded",
-		 span_text(a, idle), owner_text(&o, at));
+	rule_tell(out, "%s within the window, for %s of a step%s.",
+		  is_first_use ? "First use loads code or starts the driver"
+			       : "Code is compiled or loaded",
+		  span_text(a, idle), owner_text(&o, at));
 	rule_brief(out, "%s%s", a, owner_brief(&o, in));
 	if (is_first_use && !strncmp(o.call, "hip", 3))
 		out->advice = "warm up before the window, or record later steps";
@@ -378,16 +372,17 @@ static bool allocator(const struct facts *f, struct finding *out)
 
 	span_text(a, idle);
 	if (is_first) {
-		snprintf(out->evidence, FINDING_TEXT,
-			 "A few first calls (%.40s%s) allocate memory; the GPU is idle for %s of a "
-			 "step.",
-			 call, owner_brief(&o, at), a);
+		rule_tell(
+			out,
+			"A few first calls (%.40s%s) allocate memory; the GPU is idle for %s of a "
+			"step.",
+			call, owner_brief(&o, at), a);
 		out->advice = "this happens once: warm up before the window, or record later steps";
 	} else {
-		snprintf(out->evidence, FINDING_TEXT,
-			 "The loop allocates or frees GPU memory through the driver (%.40s); the "
-			 "GPU is idle for %s of a step.",
-			 call, a);
+		rule_tell(out,
+			  "The loop allocates or frees GPU memory through the driver (%.40s); the "
+			  "GPU is idle for %s of a step.",
+			  call, a);
 	}
 	rule_brief(out, "%s in %s", a, cut_text(name, call, 23));
 	return rule_saves(out, idle);
@@ -405,9 +400,8 @@ static bool loop_overhead(const struct facts *f, struct finding *out)
 
 	if (is_between_launches(idle))
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "The GPU waits %s of a step for code in the loop outside any phase%s.",
-		 span_text(a, idle.ns), owner_text(&o, at));
+	rule_tell(out, "The GPU waits %s of a step for code in the loop outside any phase%s.",
+		  span_text(a, idle.ns), owner_text(&o, at));
 	owner_brief(&o, in);
 	rule_brief(out, "%s%s", a, in[0] ? in : " in the loop");
 	if (owner_has(&o, logs))
@@ -428,9 +422,8 @@ static bool profiler(const struct facts *f, struct finding *out)
 	double idle = wait_of(f, "profiler");
 	char a[SPAN_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "The profiler delayed the GPU for %s of a step, by its own records.",
-		 span_text(a, idle));
+	rule_tell(out, "The profiler delayed the GPU for %s of a step, by its own records.",
+		  span_text(a, idle));
 	rule_brief(out, "%s of recording", a);
 	if (facts_recorder(f) == RECORDER_PYTORCH)
 		out->advice = "turn off with_stack, record_shapes and profile_memory; record a "

@@ -63,13 +63,13 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 	}
 	for (size_t i = kept; i && (double)walls[i - 1].ns > 1.5 * median; i--, slow++)
 		over += (double)walls[i - 1].ns - median;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of %s steps %s over 1.5 times the median %s; the slowest is step %llu with "
-		 "%s.",
-		 count_text(n, slow), count_text(m, count), slow == 1 ? "takes" : "take",
-		 span_beside(a, median, (double)walls[kept - 1].ns),
-		 (unsigned long long)walls[kept - 1].step,
-		 span_text(b, (double)walls[kept - 1].ns));
+	rule_tell(out,
+		  "%s of %s steps %s over 1.5 times the median %s; the slowest is step %llu with "
+		  "%s.",
+		  count_text(n, slow), count_text(m, count), slow == 1 ? "takes" : "take",
+		  span_beside(a, median, (double)walls[kept - 1].ns),
+		  (unsigned long long)walls[kept - 1].step,
+		  span_text(b, (double)walls[kept - 1].ns));
 	rule_brief(out, "%s of %s steps, the worst %s", n, m, b);
 	free(walls);
 	return slow && rule_saves(out, over / (double)count);
@@ -111,10 +111,10 @@ static bool late_start(const struct facts *f, struct finding *out)
 	const char *cause = most_of(f, "lead", &most);
 	out->family = family_beside_steps(f, cause);
 	rule_brief(out, "%s, most of it %s", span_text(a, f->lead_ns), cut_text(name, cause, 16));
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of the window's %s%s pass before the first GPU event; %s of that is %.60s.",
-		 span_beside(a, f->lead_ns, f->window_ns), span_text(b, f->window_ns),
-		 f->has_steps ? " a step" : "", span_beside(c, most, f->window_ns), cause);
+	rule_tell(out,
+		  "%s of the window's %s%s pass before the first GPU event; %s of that is %.60s.",
+		  span_beside(a, f->lead_ns, f->window_ns), span_text(b, f->window_ns),
+		  f->has_steps ? " a step" : "", span_beside(c, most, f->window_ns), cause);
 	if (!strcmp(cause, "dispatch"))
 		out->advice = "the GPU was behind when the window opened: synchronize before the "
 			      "window, or start it earlier";
@@ -133,10 +133,9 @@ static bool long_tail(const struct facts *f, struct finding *out)
 	const char *cause = most_of(f, "tail", &most);
 	out->family = family_beside_steps(f, cause);
 	rule_brief(out, "%s after the last GPU event", span_text(a, f->tail_ns));
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of the window's %s%s pass after the last GPU event.",
-		 span_beside(a, f->tail_ns, f->window_ns), span_text(b, f->window_ns),
-		 f->has_steps ? " a step" : "");
+	rule_tell(out, "%s of the window's %s%s pass after the last GPU event.",
+		  span_beside(a, f->tail_ns, f->window_ns), span_text(b, f->window_ns),
+		  f->has_steps ? " a step" : "");
 	return rule_saves(out, f->tail_ns);
 }
 
@@ -170,9 +169,8 @@ static bool memory_leak(const struct facts *f, struct finding *out)
 	if (!row || row[table_column(t, "leak")].u64 != 1)
 		return false;
 	bytes_text(bytes, row[table_column(t, "slope_bytes_per_step")].f64);
-	snprintf(out->evidence, FINDING_TEXT,
-		 "Memory that is still allocated at the end of a step grows by %s each step.",
-		 bytes);
+	rule_tell(out, "Memory that is still allocated at the end of a step grows by %s each step.",
+		  bytes);
 	rule_brief(out, "+%s each step", bytes);
 	out->saving_ns = 0;
 	return true;
@@ -197,9 +195,8 @@ static bool fragmentation(const struct facts *f, struct finding *out)
 	double reserved = amount_of(row, t, "reserved_bytes");
 	if (reserved < 1.3 * peak || reserved - peak < 1073741824.0)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "The allocator reserves %.2f GiB, but at most %.2f GiB were allocated.",
-		 reserved / 1073741824, peak / 1073741824);
+	rule_tell(out, "The allocator reserves %.2f GiB, but at most %.2f GiB were allocated.",
+		  reserved / 1073741824, peak / 1073741824);
 	rule_brief(out, "%.2f GiB reserved, %.2f allocated", reserved / 1073741824,
 		   peak / 1073741824);
 	out->saving_ns = 0;
@@ -219,10 +216,11 @@ static bool headroom(const struct facts *f, struct finding *out)
 	double total = amount_of(row, t, "total_bytes");
 	if (total <= 0 || peak > 0.5 * total || idle < 0.2 * f->window_ns)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "The peak uses %.2f of the GPU's %.2f GiB, and the GPU is not busy for %.0f %% of "
-		 "the window.",
-		 peak / 1073741824, total / 1073741824, 100 * idle / f->window_ns);
+	rule_tell(
+		out,
+		"The peak uses %.2f of the GPU's %.2f GiB, and the GPU is not busy for %.0f %% of "
+		"the window.",
+		peak / 1073741824, total / 1073741824, 100 * idle / f->window_ns);
 	rule_brief(out, "%.2f of %.2f GiB used", peak / 1073741824, total / 1073741824);
 	out->saving_ns = 0;
 	return true;
@@ -237,12 +235,12 @@ static bool imbalance(const struct facts *f, struct finding *out)
 
 	if (!facts_spread(f, &spread) || spread.rank == NO_U64 || !spread.apart)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "In the same %s rank %llu takes %s a step and the average rank %s, so the others "
-		 "wait for it; %s of the difference is in %s.",
-		 many_text(n, (double)spread.names, "kernel"), (unsigned long long)spread.rank,
-		 span_text(a, spread.most_ns), span_beside(b, spread.mean_ns, spread.most_ns),
-		 span_beside(c, spread.apart_ns, spread.most_ns), spread.apart);
+	rule_tell(out,
+		  "In the same %s rank %llu takes %s a step and the average rank %s, so the others "
+		  "wait for it; %s of the difference is in %s.",
+		  many_text(n, (double)spread.names, "kernel"), (unsigned long long)spread.rank,
+		  span_text(a, spread.most_ns), span_beside(b, spread.mean_ns, spread.most_ns),
+		  span_beside(c, spread.apart_ns, spread.most_ns), spread.apart);
 	rule_brief(out, "rank %llu takes %s, mean %s", (unsigned long long)spread.rank, a, b);
 	return rule_saves(out, spread.most_ns - spread.mean_ns);
 }
@@ -282,22 +280,23 @@ static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *
 	};
 	double over_ns;
 	const union value *row = frontier_most(f, rank, &over_ns);
-	size_t len = strlen(out->evidence), i;
+	size_t i;
 	char a[SPAN_TEXT];
 
 	if (!row || over_ns < 1000)
 		return;
 	const char *kind = row[FRONTIER_KIND].text;
 	if (!strcmp(kind, "compute") || !strncmp(kind, "exposed_", 8))
-		snprintf(out->evidence + len, FINDING_TEXT - len,
-			 " Compared with the mean rank it spends most extra time in %s launched in "
-			 "%.40s: %s a step.",
-			 kind, row[FRONTIER_PHASE].text, span_text(a, over_ns));
+		rule_tell(
+			out,
+			" Compared with the mean rank it spends most extra time in %s launched in "
+			"%.40s: %s a step.",
+			kind, row[FRONTIER_PHASE].text, span_text(a, over_ns));
 	else
-		snprintf(out->evidence + len, FINDING_TEXT - len,
-			 " Compared with the mean rank its GPU is idle longer, mostly because of "
-			 "%.60s: %s a step.",
-			 kind, span_text(a, over_ns));
+		rule_tell(out,
+			  " Compared with the mean rank its GPU is idle longer, mostly because of "
+			  "%.60s: %s a step.",
+			  kind, span_text(a, over_ns));
 	for (i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)
 		if (!strncmp(kind, advice[i].kind, strlen(advice[i].kind)))
 			out->advice = advice[i].advice;
@@ -322,14 +321,14 @@ static size_t steps_last(const struct facts *f, const union value *rank)
 /* Adds that less is saved if other ranks are late too. */
 static void tell_others(const struct waiting *w, double per_rank, struct finding *out)
 {
-	size_t len = strlen(out->evidence);
 	char one[SPAN_TEXT], all[SPAN_TEXT];
 
-	snprintf(out->evidence + len, FINDING_TEXT - len,
-		 " Without its delay beyond the next late rank, %s a step would be saved; with all "
-		 "ranks equally early, up to %s.",
-		 span_beside(one, w->saving_ns / per_rank, w->most_excess_ns / per_rank),
-		 span_text(all, w->most_excess_ns / per_rank));
+	rule_tell(
+		out,
+		" Without its delay beyond the next late rank, %s a step would be saved; with all "
+		"ranks equally early, up to %s.",
+		span_beside(one, w->saving_ns / per_rank, w->most_excess_ns / per_rank),
+		span_text(all, w->most_excess_ns / per_rank));
 }
 
 /* Names the rank for which the others wait longest. If it is a single late step of several,
@@ -348,10 +347,11 @@ static bool straggler(const struct facts *f, struct finding *out)
 	unsigned long long rank = w.culprit[0].u64;
 	span_beside(made, w.made_wait_ns / per_rank, w.wait_ns / per_rank);
 	span_text(all, w.wait_ns / per_rank);
-	snprintf(out->evidence, FINDING_TEXT,
-		 "Rank %llu comes last in %s of %s collectives: the other ranks together wait %s a "
-		 "step for it, of %s of waiting in total.",
-		 rank, count_text(n, w.times_last), count_text(m, w.matched), made, all);
+	rule_tell(
+		out,
+		"Rank %llu comes last in %s of %s collectives: the other ranks together wait %s a "
+		"step for it, of %s of waiting in total.",
+		rank, count_text(n, w.times_last), count_text(m, w.matched), made, all);
 	if (w.saving_ns < NEAR_SHARE * w.most_excess_ns)
 		tell_others(&w, per_rank, out);
 	rule_brief(out, "rank %llu, %s of %s waited", rank, made, all);
@@ -389,13 +389,14 @@ static bool slow_link(const struct facts *f, struct finding *out)
 	}
 	if (!worst)
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%.20s of %s among %llu ranks reaches %s%.1f GB/s, but the GPU's links carry %.0f "
-		 "GB/s in one direction; all such collectives expose %s a step%s.",
-		 worst[COMM_OPERATION].text, bytes_text(bytes, (double)worst[COMM_BYTES].u64),
-		 (unsigned long long)worst[COMM_RANKS].u64, is_matched ? "" : "at least ",
-		 worst[COMM_BUS].f64, worst[COMM_LINK].f64, span_text(a, facts_per_gpu(f, sum_ns)),
-		 is_matched ? "" : ", including waits for other ranks");
+	rule_tell(
+		out,
+		"%.20s of %s among %llu ranks reaches %s%.1f GB/s, but the GPU's links carry %.0f "
+		"GB/s in one direction; all such collectives expose %s a step%s.",
+		worst[COMM_OPERATION].text, bytes_text(bytes, (double)worst[COMM_BYTES].u64),
+		(unsigned long long)worst[COMM_RANKS].u64, is_matched ? "" : "at least ",
+		worst[COMM_BUS].f64, worst[COMM_LINK].f64, span_text(a, facts_per_gpu(f, sum_ns)),
+		is_matched ? "" : ", including waits for other ranks");
 	rule_brief(out, "%.1f of %.0f GB/s", worst[COMM_BUS].f64, worst[COMM_LINK].f64);
 	return rule_saves(out, facts_per_gpu(f, sum_ns));
 }
@@ -405,7 +406,7 @@ const struct rule rules_ranks[] = {
 	  "waits.saving_ns waits.made_wait_ns frontier.ns", straggler,
 	  "check that rank's work, its host (other jobs, NUMA, GC, input), and its GPU's clocks "
 	  "and temperature",
-	  .family = FAMILY_UNBALANCED, .needs_trust = false },
+	  .family = FAMILY_UNBALANCED },
 	{ "slow_link", "collectives far below the link bandwidth",
 	  "comm.bus_gb_per_s comm.link_gb_per_s comm.exposed_ns", slow_link,
 	  "record all ranks to separate waiting from transfer; then check the transport (P2P, SHM, "
@@ -414,7 +415,7 @@ const struct rule rules_ranks[] = {
 	{ "slow_steps", "some steps are much slower", "steps.wall_ns", slow_steps,
 	  "see --report slow for what grew; typical causes are evaluation, checkpoints and slow "
 	  "loader workers",
-	  .needs_trust = false, .needs_no_gpu = true },
+	  .needs_no_gpu = true },
 	{ "late_start", "the GPU starts late in the window", "gpus.lead_ns", late_start,
 	  "warm up before the window, or record later steps", .needs_trust = true },
 	{ "long_tail", "the GPU ends early in the window", "gpus.tail_ns", long_tail,
@@ -422,16 +423,16 @@ const struct rule rules_ranks[] = {
 	  .needs_trust = true },
 	{ "imbalance", "one rank computes longer", "kernels.total_ns", imbalance,
 	  "balance the work: batch by sequence length, shard tables by load",
-	  .family = FAMILY_UNBALANCED, .needs_trust = false },
+	  .family = FAMILY_UNBALANCED },
 	{ "memory_leak", "memory grows from step to step", "memory.slope_bytes_per_step",
 	  memory_leak,
 	  "store losses as numbers (.item() every N steps, detach()), not as tensors that keep "
 	  "their graph",
-	  .needs_trust = false },
+	  .family = FAMILY_NONE },
 	{ "fragmentation", "the allocator holds memory that it cannot use", "memory.reserved_bytes",
 	  fragmentation,
 	  "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; keep shapes constant",
-	  .needs_trust = false },
+	  .family = FAMILY_NONE },
 	{ "headroom", "free memory for a larger batch", "memory.peak_bytes gpus.not_busy_ns",
 	  headroom, "use a larger batch: the same launches do more work", .needs_trust = true },
 	{ .name = NULL },

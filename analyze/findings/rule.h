@@ -282,6 +282,8 @@ extern const struct table_type table_verdict, table_families;
 enum status verdict_put(struct facts *f, struct error *err);
 
 bool rule_saves(struct finding *out, double saving_ns); /* sets the saving; false: it is 0 */
+/* Adds to the evidence. */
+void rule_tell(struct finding *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void rule_brief(struct finding *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes up to `most` (at most 120) bytes of a name, in whole characters; a mark shows a cut. */

@@ -53,8 +53,7 @@ static enum status actions_put(struct accumulator *f, const struct sorted_batch 
 			continue;
 		row[ACTION_COUNT].u64++;
 		row[ACTION_TOTAL].u64 += e->end_ns - e->begin_ns;
-		if (e->end_ns < row[ACTION_FIRST].u64)
-			row[ACTION_FIRST].u64 = e->end_ns;
+		row[ACTION_FIRST].u64 = earlier(row[ACTION_FIRST].u64, e->end_ns);
 	}
 	return ST_OK;
 }

@@ -186,8 +186,7 @@ static enum status end_rank(struct accumulator *f, uint32_t process, bool is_fir
 	uint64_t counted = 0, wall_ns = 0;
 
 	TRY(acc_row(f, "ranks", process, keys, &row, err));
-	if (of->world_size > row[RANK_WORLD].u64)
-		row[RANK_WORLD].u64 = of->world_size;
+	row[RANK_WORLD].u64 = later(row[RANK_WORLD].u64, of->world_size);
 	row[RANK_SPAN].u64 += p.span_ns;
 	row[RANK_EVENTS].u64 += p.events;
 	for (size_t i = 0; i < steps->count; i++) {

@@ -133,8 +133,7 @@ static enum status host_put(struct accumulator *f, const struct sorted_batch *w,
 		p->comm_count += is == WHAT_COMM;
 		if (is != WHAT_GC)
 			TRY(exposed_add(p, e->begin_ns, err));
-		if (e->end_ns > p->until_ns[is])
-			p->until_ns[is] = e->end_ns;
+		p->until_ns[is] = later(p->until_ns[is], e->end_ns);
 		p->tracks[is] = e->track;
 		if (is == WHAT_COMM || is == WHAT_GC)
 			TRY(spans_add(&p->spans[is], e->begin_ns, e->end_ns, err));

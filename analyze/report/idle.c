@@ -86,8 +86,7 @@ static enum status idle_put(struct accumulator *f, const struct sorted_batch *w,
 		}
 		o->ns += ns;
 		o->count++;
-		if (ns > o->longest_ns)
-			o->longest_ns = ns;
+		o->longest_ns = later(o->longest_ns, ns);
 	}
 	return ST_OK;
 }

@@ -59,8 +59,7 @@ static enum status kernels_put(struct accumulator *f, const struct sorted_batch 
 		row = *place;
 		row[KERNEL_COUNT].u64++;
 		row[KERNEL_TOTAL].u64 += ns;
-		if (ns < row[KERNEL_MIN].u64)
-			row[KERNEL_MIN].u64 = ns;
+		row[KERNEL_MIN].u64 = earlier(row[KERNEL_MIN].u64, ns);
 		cell_raise(&row[KERNEL_MAX], ns);
 		TRY(hist_put(row[KERNEL_LENGTHS].hist, ns, err));
 	}

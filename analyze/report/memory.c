@@ -340,10 +340,8 @@ static enum status end_steps(struct accumulator *f, const struct place *p, union
 			TRY(acc_row(f, "memory_steps", p->process, keys, &row, err));
 		}
 		row[MSTEP_STEPS].u64++;
-		if (level->min_bytes < row[MSTEP_MIN].u64)
-			row[MSTEP_MIN].u64 = level->min_bytes;
-		if (level->max_bytes > row[MSTEP_MAX].u64)
-			row[MSTEP_MAX].u64 = level->max_bytes;
+		row[MSTEP_MIN].u64 = earlier(row[MSTEP_MIN].u64, level->min_bytes);
+		row[MSTEP_MAX].u64 = later(row[MSTEP_MAX].u64, level->max_bytes);
 		row[MSTEP_COUNTED].u64 |= steps->rows[i].is_counted && !steps->is_inferred;
 	}
 	return ST_OK;

@@ -276,8 +276,7 @@ static bool is_nested(uint64_t *until_ns, const struct event *e)
 {
 	bool nested = e->end_ns <= *until_ns && e->begin_ns < *until_ns;
 
-	if (e->end_ns > *until_ns)
-		*until_ns = e->end_ns;
+	*until_ns = later(*until_ns, e->end_ns);
 	return nested;
 }
 
@@ -459,8 +458,7 @@ static uint64_t beyond_windows(const struct accumulator *f, struct process_phase
 			break;
 		if (all[i].begin_ns > at_ns)
 			ns += all[i].begin_ns - at_ns;
-		if (all[i].end_ns > at_ns)
-			at_ns = all[i].end_ns;
+		at_ns = later(at_ns, all[i].end_ns);
 	}
 	return at_ns < end_ns ? ns + end_ns - at_ns : ns;
 }

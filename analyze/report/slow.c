@@ -164,8 +164,7 @@ static enum status put_idle(struct accumulator *f, const struct idle_segment *p,
 	part.id = p->cause == CAUSE_HOST ? CAUSE_HOST + (uint32_t)p->phase : p->cause;
 	if (!steps->count || p->end_ns <= steps->rows[0].begin_ns)
 		return ST_OK;
-	if (at_ns < steps->rows[0].begin_ns)
-		at_ns = steps->rows[0].begin_ns;
+	at_ns = later(at_ns, steps->rows[0].begin_ns);
 	for (; at_ns < p->end_ns; at_ns = to_ns) {
 		size_t row = steps_at(steps, at_ns, &s->gpu_row[p->gpu]);
 

@@ -315,8 +315,7 @@ static inline enum status timeline_add(struct sparkline *sparkline, enum timelin
 {
 	struct timeline *l = &sparkline->timelines[which];
 
-	if (begin_ns < sparkline->begin_ns)
-		begin_ns = sparkline->begin_ns;
+	begin_ns = later(begin_ns, sparkline->begin_ns);
 	if (begin_ns >= end_ns || span_extend(l, begin_ns, end_ns - begin_ns, class))
 		return ST_OK;
 	if (l->count == l->cap)

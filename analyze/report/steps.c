@@ -183,8 +183,7 @@ static enum status put_cut(struct accumulator *f, struct gpu_steps *g, const str
 
 	if (!steps->count || seg->end_ns <= steps->rows[0].begin_ns)
 		return ST_OK;
-	if (at_ns < steps->rows[0].begin_ns)
-		at_ns = steps->rows[0].begin_ns;
+	at_ns = later(at_ns, steps->rows[0].begin_ns);
 	for (; at_ns < seg->end_ns; at_ns = to_ns) {
 		if (at_ns < g->from_ns || at_ns >= g->to_ns) {
 			/* Find the mark, or the gap after it, that contains the instant. */
@@ -372,8 +371,7 @@ static enum status end_summed(struct accumulator *f, uint32_t process, struct er
 			cells[SUMMED_SLOW].u64++;
 			cells[SUMMED_OVER].u64 += wall_ns - (uint64_t)median;
 		}
-		if (wall_ns < cells[SUMMED_MIN].u64)
-			cells[SUMMED_MIN].u64 = wall_ns;
+		cells[SUMMED_MIN].u64 = earlier(cells[SUMMED_MIN].u64, wall_ns);
 		cell_raise(&cells[SUMMED_MAX], wall_ns);
 		TRY(hist_put(cells[SUMMED_WALLS].hist, wall_ns, err));
 	}

@@ -347,8 +347,7 @@ static inline void work_note(struct sweep *s, struct gpu *g, const struct runnin
 {
 	s->streams[work->track <= s->track_count ? work->track : 0].asked_ns =
 		work->origin == ORIGIN_LAUNCH ? work->launch_begin_ns : work->begin_ns;
-	if (work->launch_begin_ns > g->asked_ns)
-		g->asked_ns = work->launch_begin_ns;
+	g->asked_ns = later(g->asked_ns, work->launch_begin_ns);
 	if (work->end_ns < g->last_end_ns)
 		return;
 	g->last_end_ns = work->end_ns;
@@ -419,8 +418,7 @@ enum status gpu_put(struct sweep *s, struct gpu *g, const struct event *e, struc
 	work_fill(s, work_at(s, work), e, batch_launch(s->batch, e));
 	TRY(spans_add(s, &g->group, &work, sizeof(work), err));
 	g->group_ns = e->begin_ns;
-	if (e->end_ns > g->end_ns)
-		g->end_ns = e->end_ns;
+	g->end_ns = later(g->end_ns, e->end_ns);
 	return ST_OK;
 }
 

@@ -285,8 +285,7 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 	TRY(spans_add(s, &s->over, &over, sizeof(over), err));
 	if (!h->any_window || h->begin_ns < h->first_ns)
 		h->first_ns = h->begin_ns;
-	if (end_ns > h->last_ns)
-		h->last_ns = end_ns;
+	h->last_ns = later(h->last_ns, end_ns);
 	h->span_ns += end_ns - h->begin_ns;
 	h->any_window = true;
 	h->any_gpu |= h->has_gpu;
@@ -345,8 +344,7 @@ static enum status work_release(struct sweep *s, struct host *h, const struct ev
 	if (!g->is_open)
 		gpu_open(h, g, e->begin_ns);
 	h->has_gpu = true;
-	if (e->end_ns > h->gpu_end_ns)
-		h->gpu_end_ns = e->end_ns;
+	h->gpu_end_ns = later(h->gpu_end_ns, e->end_ns);
 	host_release(h);
 	sums_release(&g->during, &g->held);
 	return gpu_put(s, g, e, err);
@@ -386,8 +384,7 @@ static enum status event_put(struct sweep *s, const struct event *e, struct erro
 			return work_release(s, h, e, err);
 		host_begin(h, e->begin_ns);
 	}
-	if (e->end_ns > h->host_end_ns)
-		h->host_end_ns = e->end_ns;
+	h->host_end_ns = later(h->host_end_ns, e->end_ns);
 	return ST_OK;
 }
 
@@ -411,8 +408,7 @@ static enum status marks_put(struct sweep *s, const struct batch *in, size_t *at
 		host_open(s, h, m->begin_ns);
 		host_begin(h, m->begin_ns);
 		h->has_mark = true;
-		if (m->end_ns > h->mark_end_ns)
-			h->mark_end_ns = m->end_ns;
+		h->mark_end_ns = later(h->mark_end_ns, m->end_ns);
 		host_release(h);
 		for (size_t i = 0; i < s->gpu_count; i++)
 			if (s->gpus[i]->process == m->process)
@@ -491,8 +487,7 @@ uint64_t sweep_unsettled_ns(const struct sweep *s, uint32_t process, size_t expe
 		if (s->gpus[i]->process != process || !s->gpus[i]->is_open)
 			continue;
 		open++;
-		if (s->gpus[i]->at_ns < least_ns)
-			least_ns = s->gpus[i]->at_ns;
+		least_ns = earlier(least_ns, s->gpus[i]->at_ns);
 	}
 	if (!open || open < expected)
 		least_ns = h->is_open ? h->begin_ns : 0;

@@ -198,8 +198,8 @@ static size_t merge_actions(struct action *all, size_t count)
 		}
 		all[kept - 1].total_ns += all[i].total_ns;
 		all[kept - 1].is_inferred |= all[i].is_inferred;
-		if (all[i].first_end_ns < all[kept - 1].first_end_ns)
-			all[kept - 1].first_end_ns = all[i].first_end_ns;
+		all[kept - 1].first_end_ns =
+			earlier(all[kept - 1].first_end_ns, all[i].first_end_ns);
 		if (!all[i].is_inferred)
 			all[kept - 1].count += all[i].count;
 	}

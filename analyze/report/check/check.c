@@ -217,8 +217,7 @@ static void put_bounds(struct process_facts *s, uint64_t begin_ns)
 	if (away <= EDGE_NS)
 		return;
 	s->at[FACT_outside]++;
-	if (away > s->at[FACT_outside_most_ns])
-		s->at[FACT_outside_most_ns] = away;
+	s->at[FACT_outside_most_ns] = later(s->at[FACT_outside_most_ns], away);
 }
 
 static enum status check_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
@@ -362,8 +361,7 @@ static enum status end_facts(struct accumulator *f, uint32_t process, struct err
 			uint64_t passed = distance(a->monotonic_ns, last->monotonic_ns);
 			uint64_t may = passed / 1000000000 * SLEW_PER_SECOND;
 			at[FACT_clock_steps] += apart > APART_NS && apart > may;
-			if (apart > at[FACT_clock_most_ns])
-				at[FACT_clock_most_ns] = apart;
+			at[FACT_clock_most_ns] = later(at[FACT_clock_most_ns], apart);
 		}
 		last = a;
 	}

@@ -241,8 +241,7 @@ static enum status close_some(struct accumulator *f, struct gpu *g, uint64_t unt
 		row[COMM_TOTAL].u64 += o->call.ns;
 		row[COMM_EXPOSED].u64 += exposed;
 		row[COMM_HIDDEN].u64 += o->call.ns - exposed;
-		if (o->call.ns < row[COMM_MIN].u64)
-			row[COMM_MIN].u64 = o->call.ns;
+		row[COMM_MIN].u64 = earlier(row[COMM_MIN].u64, o->call.ns);
 		cell_raise(&row[COMM_MAX], o->call.ns);
 		uint32_t counter = 0;
 		struct chunk *chunk = NULL;

@@ -330,8 +330,7 @@ static enum status matches_run(struct comm_matching *m, struct error *err)
 		TRY(table_row(groups, keys, &of, err));
 		of[GROUPS_CALLS].u64 = plus(of[GROUPS_CALLS].u64, row[COMM_COUNT].u64);
 		of[GROUPS_SIZE].u64 = plus(of[GROUPS_SIZE].u64, 0);
-		if (row[COMM_RANKS].u64 > of[GROUPS_SIZE].u64)
-			of[GROUPS_SIZE].u64 = row[COMM_RANKS].u64;
+		of[GROUPS_SIZE].u64 = later(of[GROUPS_SIZE].u64, row[COMM_RANKS].u64);
 		of[GROUPS_MATCHED].u64 = plus(of[GROUPS_MATCHED].u64, 0);
 		if (row[COMM_LEFT_OUT].u64 && !of[GROUPS_WHY].text)
 			of[GROUPS_WHY].text =

@@ -151,8 +151,7 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 		if (s->rows[c->row].name != e->name)
 			continue;
 		for (int i = 0; i < (s->rows[c->row].shape == row->shape ? 2 : 1); i++)
-			if (until_ns[i] < c->end_ns)
-				until_ns[i] = c->end_ns;
+			until_ns[i] = later(until_ns[i], c->end_ns);
 	}
 	for (int i = 0; i < 2; i++)
 		row->host_ns[i] += e->end_ns > until_ns[i] ? e->end_ns - until_ns[i] : 0;
