@@ -18,9 +18,8 @@ enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
 static const char instructions[] =
 	"Traces of training on GPUs. Call files to see what there is, summary of a trace or a "
-	"folder "
-	"of ranks first, then report for tables, explain for what a figure means and the events "
-	"behind it, events for single events, what_if for what a change would bring.";
+	"folder of ranks first, then report for tables, explain for what a figure means and the "
+	"events behind it, events for single events, what_if for what a change would bring.";
 
 /* ---- answers ---------------------------------------------------------------------------- */
 

@@ -34,8 +34,7 @@ struct param {
 	{                                                                                          \
 		"path",                                                                            \
 			"a trace, or a folder with one trace for each rank; below the folder "     \
-			"that is "                                                                 \
-			"served",                                                                  \
+			"that is served",                                                          \
 			NULL, true                                                                 \
 	}
 #define CUT_PARAMS                                                                                 \
@@ -101,11 +100,8 @@ static const struct mcp_tool {
 	  { PATH_PARAM,
 	    { "edits",
 	      "data=0, launch=graph, host:PHASE=F, kernel:GLOB=F, work:KIND=F, place:PATH=F, "
-	      "comm=F, "
-	      "comm=overlap, link=Nx, copy[:GLOB]=F, cause:NAME=F, rank:N=median; commas between "
-	      "changes that go "
-	      "together, semicolons between "
-	      "alternatives",
+	      "comm=F, comm=overlap, link=Nx, copy[:GLOB]=F, cause:NAME=F, rank:N=median; commas "
+	      "between changes that go together, semicolons between alternatives",
 	      "--what-if", true },
 	    RUN_PARAM,
 	    CUT_PARAMS } },

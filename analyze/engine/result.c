@@ -218,8 +218,7 @@ enum status engine_result_finish(struct engine_result *r, bool is_filtered, stru
 				snprintf(rank, sizeof(rank), "rank %llu",
 					 (unsigned long long)a->rank);
 			return fail(err, ST_USAGE, NOWHERE,
-				    "%.70s and %.70s are the same %s (pid %llu) at the "
-				    "same time",
+				    "%.70s and %.70s are the same %s (pid %llu) at the same time",
 				    is_sorted ? a->path : b->path, is_sorted ? b->path : a->path,
 				    rank, (unsigned long long)a->pid);
 		}

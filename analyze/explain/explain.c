@@ -132,21 +132,20 @@ static void add_cause(struct blocks *b, const struct figure *f)
 		    !strncmp(cause_word((enum cause)i), f->name, len))
 			explain_line(b, "is", cause_meaning((enum cause)i));
 	explain_line(b, "of",
-		     "time in which a GPU is not busy: lead, idle and tail; each nanosecond "
-		     "has one cause");
+		     "time in which a GPU is not busy: lead, idle and tail; each nanosecond has "
+		     "one cause");
 }
 
 static void add_phase(struct blocks *b, const struct figure *f)
 {
-	explain_line(
-		b, "is",
-		!strcmp(f->name, "other") ? "what the step thread did when nothing named it"
-		: !strcmp(f->name, "before_window")
-			? "GPU work launched before anything that was recorded"
-		: !strcmp(f->name, "unattributed")
-			? "GPU work whose launch is not in the file"
-			: "time of the step thread in ranges of this phase, by the rules of names "
-			  "(--phases); GPU time by the phase of its launch");
+	explain_line(b, "is",
+		     !strcmp(f->name, "other") ? "what the step thread did when nothing named it"
+		     : !strcmp(f->name, "before_window")
+			     ? "GPU work launched before anything that was recorded"
+		     : !strcmp(f->name, "unattributed")
+			     ? "GPU work whose launch is not in the file"
+			     : "time of the step thread in ranges of this phase, by the rules of "
+			       "names (--phases); GPU time by the phase of its launch");
 }
 
 static void add_rule(struct blocks *b, const struct figure *f)
@@ -154,10 +153,9 @@ static void add_rule(struct blocks *b, const struct figure *f)
 	explain_line(b, "looks for", f->rule->help);
 	explain_line(b, "in general", f->rule->advice);
 	explain_line(b, "rests on", f->rule->figures);
-	explain_line(
-		b, "saving",
-		"by a replay, or else the time that the finding is about; savings overlap and do "
-		"not add up");
+	explain_line(b, "saving",
+		     "by a replay, or else the time that the finding is about; savings overlap and "
+		     "do not add up");
 }
 
 static void add_check(struct blocks *b, const struct figure *f)

@@ -265,12 +265,11 @@ static bool misaligned_gemm(const struct facts *f, struct finding *out)
 	struct amount some = facts_work(f, WORK_GEMM_UNALIGNED, NULL);
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
-	rule_tell(
-		out,
-		"%s a step (%s) cannot load 16 bytes at a time: a matrix size or stride is odd "
-		"(align1 or align2 in the kernel's name), or not a multiple of 8 for 16-bit types "
-		"(recorded shapes).",
-		many_text(n, some.count, "matrix kernel"), span_text(a, some.ns));
+	rule_tell(out,
+		  "%s a step (%s) cannot load 16 bytes at a time: a matrix size or stride is odd "
+		  "(align1 or align2 in the kernel's name), or not a multiple of 8 for 16-bit "
+		  "types (recorded shapes).",
+		  many_text(n, some.count, "matrix kernel"), span_text(a, some.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, some.ns);
 }
@@ -284,12 +283,11 @@ static bool unfused_attention(const struct facts *f, struct finding *out)
 
 	if (products.count <= 0) /* the softmax does not belong to attention */
 		return false;
-	rule_tell(
-		out,
-		"%s a step (%s) write and read the full score matrix, which fused attention never "
-		"stores; it also replaces %s (%s).",
-		many_text(n, some.count, "softmax kernel"), span_beside(a, some.ns, products.ns),
-		many_text(m, products.count, "product"), span_beside(b, products.ns, some.ns));
+	rule_tell(out,
+		  "%s a step (%s) write and read the full score matrix, which fused attention "
+		  "never stores; it also replaces %s (%s).",
+		  many_text(n, some.count, "softmax kernel"), span_beside(a, some.ns, products.ns),
+		  many_text(m, products.count, "product"), span_beside(b, products.ns, some.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return some.count > 0 && rule_saves(out, some.ns + products.ns);
 }
@@ -323,12 +321,11 @@ static bool short_kernels(const struct facts *f, struct finding *out)
 	out->advice = fusion_advice(f, out->advice);
 	if (all.short_count < 0.5 * all.count || all.short_count < 100)
 		return false;
-	rule_tell(
-		out,
-		"%s of %s kernels a step are shorter than %s and take %s together; each reads and "
-		"writes memory for little work.",
-		round_text(n, all.short_count), round_text(m, all.count),
-		span_text(a, SHORT_KERNEL_NS), span_text(b, all.short_ns));
+	rule_tell(out,
+		  "%s of %s kernels a step are shorter than %s and take %s together; each reads "
+		  "and writes memory for little work.",
+		  round_text(n, all.short_count), round_text(m, all.count),
+		  span_text(a, SHORT_KERNEL_NS), span_text(b, all.short_ns));
 	rule_brief(out, "%s of %s under %s", n, m, a);
 	return rule_saves(out, all.short_ns);
 }
@@ -381,12 +378,11 @@ static bool slow_kernels(const struct facts *f, struct finding *out)
 
 	if (!top.name[0] || all.ns <= 0)
 		return false;
-	rule_tell(
-		out,
-		"%s a step, %s of compute in total; if all ran 1.5 times as fast, a third of that "
-		"would be saved. The longest, with %.0f %% of the time, is %s.",
-		many_text(n, all.count, "kernel"), span_text(a, f->compute_ns),
-		100 * top.amount.ns / all.ns, top.short_name);
+	rule_tell(out,
+		  "%s a step, %s of compute in total; if all ran 1.5 times as fast, a third of "
+		  "that would be saved. The longest, with %.0f %% of the time, is %s.",
+		  many_text(n, all.count, "kernel"), span_text(a, f->compute_ns),
+		  100 * top.amount.ns / all.ns, top.short_name);
 	name_short(top.name, BRIEF_COLUMNS, out->brief, BRIEF_TEXT);
 	return rule_saves(out, savings_take(f).most_ns[FAMILY_COMPUTE]);
 }

@@ -45,8 +45,7 @@ static const struct {
 	  "check the fans, the airflow and the room temperature of that host" },
 	{ HEALTH_POWER, "the power limit",
 	  "check nvidia-smi -q -d POWER and raise the limit if it was lowered; at the default "
-	  "limit "
-	  "this is normal for dense work" },
+	  "limit this is normal for dense work" },
 };
 
 static size_t limit_of(const union value *row)
@@ -214,12 +213,11 @@ static bool slow_gpu(const struct facts *f, struct finding *out)
 	free(clocks);
 	if (!slow.row)
 		return false;
-	rule_tell(
-		out,
-		"%s runs at %s MHz; the median of the job's %s GPUs is %s MHz, so the others wait "
-		"for it.",
-		gpu_text(slow.row, gpu), round_text(a, clock_of(slow.row)), count_text(c, count),
-		round_text(b, middle));
+	rule_tell(out,
+		  "%s runs at %s MHz; the median of the job's %s GPUs is %s MHz, so the others "
+		  "wait for it.",
+		  gpu_text(slow.row, gpu), round_text(a, clock_of(slow.row)), count_text(c, count),
+		  round_text(b, middle));
 	rule_brief(out, "%s of %s MHz", a, b);
 	return rule_saves(out, slow.saves_ns);
 }

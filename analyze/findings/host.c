@@ -372,11 +372,10 @@ static bool allocator(const struct facts *f, struct finding *out)
 
 	span_text(a, idle);
 	if (is_first) {
-		rule_tell(
-			out,
-			"A few first calls (%.40s%s) allocate memory; the GPU is idle for %s of a "
-			"step.",
-			call, owner_brief(&o, at), a);
+		rule_tell(out,
+			  "A few first calls (%.40s%s) allocate memory; the GPU is idle for %s of "
+			  "a step.",
+			  call, owner_brief(&o, at), a);
 		out->advice = "this happens once: warm up before the window, or record later steps";
 	} else {
 		rule_tell(out,

@@ -63,13 +63,12 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 	}
 	for (size_t i = kept; i && (double)walls[i - 1].ns > 1.5 * median; i--, slow++)
 		over += (double)walls[i - 1].ns - median;
-	rule_tell(out,
-		  "%s of %s steps %s over 1.5 times the median %s; the slowest is step %llu with "
-		  "%s.",
-		  count_text(n, slow), count_text(m, count), slow == 1 ? "takes" : "take",
-		  span_beside(a, median, (double)walls[kept - 1].ns),
-		  (unsigned long long)walls[kept - 1].step,
-		  span_text(b, (double)walls[kept - 1].ns));
+	rule_tell(
+		out,
+		"%s of %s steps %s over 1.5 times the median %s; the slowest is step %llu with %s.",
+		count_text(n, slow), count_text(m, count), slow == 1 ? "takes" : "take",
+		span_beside(a, median, (double)walls[kept - 1].ns),
+		(unsigned long long)walls[kept - 1].step, span_text(b, (double)walls[kept - 1].ns));
 	rule_brief(out, "%s of %s steps, the worst %s", n, m, b);
 	free(walls);
 	return slow && rule_saves(out, over / (double)count);
@@ -216,11 +215,10 @@ static bool headroom(const struct facts *f, struct finding *out)
 	double total = amount_of(row, t, "total_bytes");
 	if (total <= 0 || peak > 0.5 * total || idle < 0.2 * f->window_ns)
 		return false;
-	rule_tell(
-		out,
-		"The peak uses %.2f of the GPU's %.2f GiB, and the GPU is not busy for %.0f %% of "
-		"the window.",
-		peak / 1073741824, total / 1073741824, 100 * idle / f->window_ns);
+	rule_tell(out,
+		  "The peak uses %.2f of the GPU's %.2f GiB, and the GPU is not busy for %.0f %% "
+		  "of the window.",
+		  peak / 1073741824, total / 1073741824, 100 * idle / f->window_ns);
 	rule_brief(out, "%.2f of %.2f GiB used", peak / 1073741824, total / 1073741824);
 	out->saving_ns = 0;
 	return true;
@@ -287,11 +285,10 @@ static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *
 		return;
 	const char *kind = row[FRONTIER_KIND].text;
 	if (!strcmp(kind, "compute") || !strncmp(kind, "exposed_", 8))
-		rule_tell(
-			out,
-			" Compared with the mean rank it spends most extra time in %s launched in "
-			"%.40s: %s a step.",
-			kind, row[FRONTIER_PHASE].text, span_text(a, over_ns));
+		rule_tell(out,
+			  " Compared with the mean rank it spends most extra time in %s launched "
+			  "in %.40s: %s a step.",
+			  kind, row[FRONTIER_PHASE].text, span_text(a, over_ns));
 	else
 		rule_tell(out,
 			  " Compared with the mean rank its GPU is idle longer, mostly because of "
@@ -323,12 +320,11 @@ static void tell_others(const struct waiting *w, double per_rank, struct finding
 {
 	char one[SPAN_TEXT], all[SPAN_TEXT];
 
-	rule_tell(
-		out,
-		" Without its delay beyond the next late rank, %s a step would be saved; with all "
-		"ranks equally early, up to %s.",
-		span_beside(one, w->saving_ns / per_rank, w->most_excess_ns / per_rank),
-		span_text(all, w->most_excess_ns / per_rank));
+	rule_tell(out,
+		  " Without its delay beyond the next late rank, %s a step would be saved; with "
+		  "all ranks equally early, up to %s.",
+		  span_beside(one, w->saving_ns / per_rank, w->most_excess_ns / per_rank),
+		  span_text(all, w->most_excess_ns / per_rank));
 }
 
 /* Names the rank for which the others wait longest. If it is a single late step of several,
@@ -347,11 +343,10 @@ static bool straggler(const struct facts *f, struct finding *out)
 	unsigned long long rank = w.culprit[0].u64;
 	span_beside(made, w.made_wait_ns / per_rank, w.wait_ns / per_rank);
 	span_text(all, w.wait_ns / per_rank);
-	rule_tell(
-		out,
-		"Rank %llu comes last in %s of %s collectives: the other ranks together wait %s a "
-		"step for it, of %s of waiting in total.",
-		rank, count_text(n, w.times_last), count_text(m, w.matched), made, all);
+	rule_tell(out,
+		  "Rank %llu comes last in %s of %s collectives: the other ranks together wait %s "
+		  "a step for it, of %s of waiting in total.",
+		  rank, count_text(n, w.times_last), count_text(m, w.matched), made, all);
 	if (w.saving_ns < NEAR_SHARE * w.most_excess_ns)
 		tell_others(&w, per_rank, out);
 	rule_brief(out, "rank %llu, %s of %s waited", rank, made, all);
@@ -389,14 +384,13 @@ static bool slow_link(const struct facts *f, struct finding *out)
 	}
 	if (!worst)
 		return false;
-	rule_tell(
-		out,
-		"%.20s of %s among %llu ranks reaches %s%.1f GB/s, but the GPU's links carry %.0f "
-		"GB/s in one direction; all such collectives expose %s a step%s.",
-		worst[COMM_OPERATION].text, bytes_text(bytes, (double)worst[COMM_BYTES].u64),
-		(unsigned long long)worst[COMM_RANKS].u64, is_matched ? "" : "at least ",
-		worst[COMM_BUS].f64, worst[COMM_LINK].f64, span_text(a, facts_per_gpu(f, sum_ns)),
-		is_matched ? "" : ", including waits for other ranks");
+	rule_tell(out,
+		  "%.20s of %s among %llu ranks reaches %s%.1f GB/s, but the GPU's links carry "
+		  "%.0f GB/s in one direction; all such collectives expose %s a step%s.",
+		  worst[COMM_OPERATION].text, bytes_text(bytes, (double)worst[COMM_BYTES].u64),
+		  (unsigned long long)worst[COMM_RANKS].u64, is_matched ? "" : "at least ",
+		  worst[COMM_BUS].f64, worst[COMM_LINK].f64, span_text(a, facts_per_gpu(f, sum_ns)),
+		  is_matched ? "" : ", including waits for other ranks");
 	rule_brief(out, "%.1f of %.0f GB/s", worst[COMM_BUS].f64, worst[COMM_LINK].f64);
 	return rule_saves(out, facts_per_gpu(f, sum_ns));
 }

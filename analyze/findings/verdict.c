@@ -306,14 +306,13 @@ static enum status put_start(const struct facts *f, const struct savings *s, str
 	char sentence[FINDING_TEXT], more[FINDING_TEXT + 64], first[FINDING_TEXT], who[32];
 	char busy[SPAN_TEXT], all[SPAN_TEXT], lead[SPAN_TEXT];
 
-	snprintf(
-		sentence, sizeof(sentence),
-		"%s works for %s of the window's %s, and begins after %s: record steps in which it "
-		"works.",
-		subject(f, who),
-		span_beside(busy, f->compute_ns + f->exposed_comm_ns + f->exposed_copy_ns,
-			    f->window_ns),
-		span_text(all, f->window_ns), span_beside(lead, f->lead_ns, f->window_ns));
+	snprintf(sentence, sizeof(sentence),
+		 "%s works for %s of the window's %s, and begins after %s: record steps in which "
+		 "it works.",
+		 subject(f, who),
+		 span_beside(busy, f->compute_ns + f->exposed_comm_ns + f->exposed_copy_ns,
+			     f->window_ns),
+		 span_text(all, f->window_ns), span_beside(lead, f->lead_ns, f->window_ns));
 	tell_family(f, s, s->first, first);
 	snprintf(more, sizeof(more), "Of what it shows, %s weighs most: %c%s.",
 		 family_word(s->first), sentence_head(first), first + 1);

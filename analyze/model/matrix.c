@@ -382,8 +382,7 @@ static bool sums_read(const char *text, struct step_sums *context, struct step_s
 	if (at)
 		return sscanf(at,
 			      "_context_%*d(sq%lfsk%lfsqsq%lfsqsk%lf)_generation_%*d(sq%lfsk%"
-			      "lfsqsq%"
-			      "lfsqsk%lf",
+			      "lfsqsq%lfsqsk%lf",
 			      &context->q, &context->k, &context->qq, &context->qk, &generation->q,
 			      &generation->k, &generation->qq, &generation->qk) == 8;
 	if (!text || strncmp(text, "step[", 5) != 0)

@@ -277,15 +277,14 @@ static void cannot_tell(const struct diff *d, char out[DIFF_SENTENCE])
 			 d->a.series.count ? "B" : "A");
 	else if (!isfinite(e->half))
 		snprintf(out, DIFF_SENTENCE,
-			 "Cannot tell: %zu and %zu steps are too few to know "
-			 "how much steps vary.",
+			 "Cannot tell: %zu and %zu steps are too few to know how much steps vary.",
 			 d->a.series.count, d->b.series.count);
 	else if (!(e->needed > 0) || e->needed > 1e12)
 		snprintf(out, DIFF_SENTENCE, "Cannot tell: steps vary too much.");
 	else
 		snprintf(out, DIFF_SENTENCE,
-			 "Cannot tell: steps vary too much for a difference of "
-			 "%.3g %%; it needs about %s steps of each.",
+			 "Cannot tell: steps vary too much for a difference of %.3g %%; it needs "
+			 "about %s steps of each.",
 			 100 * d->fail_over, count_text(count, (uint64_t)e->needed));
 }
 
@@ -301,8 +300,8 @@ void diff_sentence(const struct diff *d, char out[DIFF_SENTENCE])
 	}
 	if (e->verdict == DIFF_SAME) {
 		snprintf(out, DIFF_SENTENCE,
-			 "No difference: %+.2f %% of A's step time, within the "
-			 "interval of \xc2\xb1%.2f %%.",
+			 "No difference: %+.2f %% of A's step time, within the interval of "
+			 "\xc2\xb1%.2f %%.",
 			 e->difference / whole, e->half / whole);
 		return;
 	}

@@ -240,13 +240,12 @@ void diff_put_schema(struct buf *out)
 			{ "place", place_keys },  { "step", step_keys }, { "edit", edit_keys },
 			{ "unlike", unlike_keys } };
 
-	buf_put_text(out,
-		     "{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-		     " \"$id\": \"tacho.diff/1\",\n"
-		     " \"title\": \"Comparison of tacho-analyze --diff --format json\",\n"
-		     " \"description\": \"a_ns of parts add up to mean_ns of a, b_ns to that of b, "
-		     "exactly; owners of a class and phase to their part. Printed by tacho-analyze "
-		     "--diff --schema.\",\n \"$defs\": {\n");
+	buf_put_text(out, "{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+			  " \"$id\": \"tacho.diff/1\",\n"
+			  " \"title\": \"Comparison of tacho-analyze --diff --format json\",\n"
+			  " \"description\": \"a_ns of parts add up to mean_ns of a, b_ns to that "
+			  "of b, exactly; owners of a class and phase to their part. Printed by "
+			  "tacho-analyze --diff --schema.\",\n \"$defs\": {\n");
 	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
 		buf_putf(out, "%s  \"%s\": {\n   \"type\": \"object\",\n   ", i ? ",\n" : "",
 			 objects[i].name);
@@ -257,23 +256,20 @@ void diff_put_schema(struct buf *out)
 	put_properties(out, top_keys,
 		       "\"schema\", \"sentence\", \"reason\", \"unlike\", \"a\", \"b\", \"parts\", "
 		       "\"owners\", \"places\", \"model\", \"steps\", \"edits\"");
-	buf_put_text(out, ",\n    \"schema\": {\"const\": \"tacho.diff/1\"},\n"
-			  "    \"sentence\": {\"type\": \"string\"},\n"
-			  "    \"reason\": {\"type\": \"string\"},\n"
-			  "    \"unlike\": {\"type\": \"array\", \"items\": {\"$ref\": "
-			  "\"#/$defs/unlike\"}},\n"
-			  "    \"places\": {\"type\": \"array\", \"items\": {\"$ref\": "
-			  "\"#/$defs/place\"}},\n"
-			  "    \"model\": {\"type\": \"array\", \"items\": {\"$ref\": "
-			  "\"#/$defs/place\"}},\n"
-			  "    \"edits\": {\"type\": \"array\", \"items\": {\"$ref\": "
-			  "\"#/$defs/edit\"}},\n"
-			  "    \"steps\": {\"type\": \"array\", \"items\": {\"$ref\": "
-			  "\"#/$defs/step\"}},\n"
-			  "    \"a\": {\"$ref\": \"#/$defs/side\"},\n"
-			  "    \"b\": {\"$ref\": \"#/$defs/side\"},\n"
-			  "    \"parts\": {\"type\": \"array\", \"items\": {\"$ref\": "
-			  "\"#/$defs/part\"}},\n"
-			  "    \"owners\": {\"type\": \"array\", \"items\": {\"$ref\": "
-			  "\"#/$defs/owner\"}}\n   }\n}\n");
+	buf_put_text(
+		out,
+		",\n    \"schema\": {\"const\": \"tacho.diff/1\"},\n"
+		"    \"sentence\": {\"type\": \"string\"},\n"
+		"    \"reason\": {\"type\": \"string\"},\n"
+		"    \"unlike\": {\"type\": \"array\", \"items\": {\"$ref\": "
+		"\"#/$defs/unlike\"}},\n"
+		"    \"places\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/place\"}},\n"
+		"    \"model\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/place\"}},\n"
+		"    \"edits\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/edit\"}},\n"
+		"    \"steps\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/step\"}},\n"
+		"    \"a\": {\"$ref\": \"#/$defs/side\"},\n"
+		"    \"b\": {\"$ref\": \"#/$defs/side\"},\n"
+		"    \"parts\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/part\"}},\n"
+		"    \"owners\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/owner\"}}\n "
+		"  }\n}\n");
 }

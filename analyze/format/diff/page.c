@@ -361,13 +361,12 @@ static void add_md_sides(const struct diff *d, struct blocks *b)
 
 static const char *limits_text(const struct diff *d, struct blocks *b)
 {
-	return blocks_text(b,
-			   "\xc2\xb1: interval of %s. From %.3g %% on B counts as slower "
-			   "(--fail-over). Steps that resemble their neighbours count for less: A "
-			   "%.0f of %zu, B %.0f of %zu.",
-			   d->estimate.is_paired ? "99 % over pairs of steps" : "95 %",
-			   100 * d->fail_over, d->a.effective_steps, d->a.series.count,
-			   d->b.effective_steps, d->b.series.count);
+	return blocks_text(
+		b,
+		"\xc2\xb1: interval of %s. From %.3g %% on B counts as slower (--fail-over). Steps "
+		"that resemble their neighbours count for less: A %.0f of %zu, B %.0f of %zu.",
+		d->estimate.is_paired ? "99 % over pairs of steps" : "95 %", 100 * d->fail_over,
+		d->a.effective_steps, d->a.series.count, d->b.effective_steps, d->b.series.count);
 }
 
 static void build_text(struct diff_page *p, struct blocks *b)

@@ -113,10 +113,9 @@ void put_json_schema(struct buf *out)
 		     " \"$id\": \"tacho.report/1\",\n"
 		     " \"title\": \"Report of tacho-analyze --format json\",\n"
 		     " \"description\": \"Keys are stable: keys may be added, but none changes its "
-		     "meaning. "
-		     "Times are integer nanoseconds, instants since the Unix epoch. null means "
-		     "unknown or not applicable. With --report, only the tables of these reports "
-		     "are present. Printed by tacho-analyze --schema.\",\n \"$defs\": {\n");
+		     "meaning. Times are integer nanoseconds, instants since the Unix epoch. null "
+		     "means unknown or not applicable. With --report, only the tables of these "
+		     "reports are present. Printed by tacho-analyze --schema.\",\n \"$defs\": {\n");
 	for (size_t i = 0; i < s.count; i++) {
 		if (s.types[i]->nest == NEST_MAP)
 			continue;

@@ -89,9 +89,8 @@ static const char *order_text(const struct view *v)
 		return NULL;
 	return count_replayed(v)
 		       ? "Line 1 is what the verdict names; the others are ordered by what they "
-			 "save. "
-			 "A replay may save more than the time seen, which the verdict does not "
-			 "count."
+			 "save. A replay may save more than the time seen, which the verdict does "
+			 "not count."
 		       : "Line 1 is what the verdict names; the others are ordered by their time.";
 }
 
@@ -147,19 +146,18 @@ void build_fixes(const struct page *p, struct blocks *b)
 	}
 	shown = v.count < shown ? v.count : shown;
 	struct time_unit unit = saving_unit(&v);
-	add_section(
-		b, "Fix first",
-		is_text(p) ? note_text(p, &v, &unit, b)
-		: !count_replayed(&v)
-			? blocks_text(b,
-				      "Time %s that each finding is about; what changes save is "
-				      "not known.",
-				      p->has_steps ? "per step" : "in the window")
-			: blocks_text(b,
-				      "Saved per %s by each change alone (replay); of: the time "
-				      "that a finding is about, where no replay tells what it "
-				      "saves. Savings overlap: do not add them.",
-				      step_word(p)));
+	add_section(b, "Fix first",
+		    is_text(p) ? note_text(p, &v, &unit, b)
+		    : !count_replayed(&v)
+			    ? blocks_text(b,
+					  "Time %s that each finding is about; what changes save "
+					  "is not known.",
+					  p->has_steps ? "per step" : "in the window")
+			    : blocks_text(b,
+					  "Saved per %s by each change alone (replay); of: the "
+					  "time that a finding is about, where no replay tells "
+					  "what it saves. Savings overlap: do not add them.",
+					  step_word(p)));
 	struct block *list = add_block(b, BLOCK_FINDINGS);
 	list->findings.rows = rows;
 	list->findings.count = shown;

@@ -290,13 +290,12 @@ static void add_timelines(const struct page *p, const struct view *steps,
 	new->timelines.unit = time_unit_of(new->timelines.most_ns, 1);
 	new->timelines.is_sampled = p->is_sampled;
 	if (!is_text(p))
-		add_sentence(
-			b, ROLE_NOTE, 0,
-			p->gpus.count
-				? "Upper strip: the host, by phase. Lower strip: the GPU, in the "
-				  "colours of GPU time; height is the share of each bin. Work "
-				  "queued in one step may run in the next."
-				: "The host, by phase.");
+		add_sentence(b, ROLE_NOTE, 0,
+			     p->gpus.count
+				     ? "Upper strip: the host, by phase. Lower strip: the GPU, in "
+				       "the colours of GPU time; height is the share of each bin. "
+				       "Work queued in one step may run in the next."
+				     : "The host, by phase.");
 }
 
 /* ---- the section ------------------------------------------------------------------------ */

@@ -91,8 +91,8 @@ static enum verdict judge_closed(struct judge *j)
 				num(open), num(files), error ? ": " : "", error ? error : "");
 	return conclude(j, VERDICT_BAD, 1,
 			error ? "not whole: %.200s"
-			      : "not whole: it was never closed, or "
-				"parts of it are damaged or of a newer Tacho",
+			      : "not whole: it was never closed, or parts of it are damaged or of "
+				"a newer Tacho",
 			error);
 }
 
@@ -102,8 +102,7 @@ static enum verdict judge_unread(struct judge *j)
 
 	if (bytes)
 		return conclude(j, VERDICT_BAD, bytes,
-				"%s bytes could not be read: what they held is in "
-				"no figure",
+				"%s bytes could not be read: what they held is in no figure",
 				num(bytes));
 	if (fact(j, FACT_not_closed))
 		return conclude(j, VERDICT_UNKNOWN, 0,
@@ -119,8 +118,8 @@ static enum verdict judge_sampled(struct judge *j)
 		return conclude(j, VERDICT_UNKNOWN, 0, "no GPU event has a correlation id");
 	if (trusted(j, "sampled") == 1)
 		return conclude(j, VERDICT_BAD, range - ids,
-				"a sample: %s of %s correlation ids are there, "
-				"%.2f %%; what looks idle may have been busy",
+				"a sample: %s of %s correlation ids are there, %.2f %%; what looks "
+				"idle may have been busy",
 				num(ids), num(range), percent_of(ids, range));
 	return conclude(j, VERDICT_GOOD, 0, "%s of %s correlation ids are there, %.1f %%", num(ids),
 			num(range), percent_of(ids, range));
@@ -137,8 +136,8 @@ static enum verdict judge_no_kernels(struct judge *j)
 		return conclude(j, VERDICT_UNKNOWN, 0, "no kernel, and no call that launches one");
 	if (fact(j, FACT_unknown_kinds))
 		return conclude(j, VERDICT_DOUBT, launches,
-				"kernel launches: %s, kernels: none, but for "
-				"what is among the unknown kinds",
+				"kernel launches: %s, kernels: none, but for what is among the "
+				"unknown kinds",
 				num(launches));
 	if (fact(j, FACT_is_cut))
 		return conclude(j, VERDICT_UNKNOWN, 0,
@@ -198,16 +197,15 @@ static enum verdict judge_graphs(struct judge *j)
 		return conclude(j, VERDICT_UNKNOWN, 0,
 				"no launch of a CUDA graph with node records");
 	if (few)
-		return conclude(
-			j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, few,
-			"fewer events than their largest sibling: %s of %s graph launches; events "
-			"missing: %s",
-			num(few), num(all), num(missing));
+		return conclude(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, few,
+				"fewer events than their largest sibling: %s of %s graph launches; "
+				"events missing: %s",
+				num(few), num(all), num(missing));
 	if (unchecked)
-		return conclude(j, VERDICT_UNKNOWN, 0,
-				"%s graph launches agree; %s events of further ones "
-				"were not compared",
-				num(all), num(unchecked));
+		return conclude(
+			j, VERDICT_UNKNOWN, 0,
+			"%s graph launches agree; %s events of further ones were not compared",
+			num(all), num(unchecked));
 	return conclude(j, VERDICT_GOOD, 0,
 			"all %s graph launches have as many events as their siblings", num(all));
 }
@@ -229,11 +227,10 @@ static enum verdict judge_silent(struct judge *j)
 	if (collectives)
 		return conclude(j, VERDICT_GOOD, 0, "one of %s ranks; kernels that communicate: %s",
 				num(world), num(collectives));
-	return conclude(
-		j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, kernels,
-		"one of %s ranks, and no kernel of it is known to communicate: if one does, "
-		"its time counts as compute; --phases can name it",
-		num(world));
+	return conclude(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, kernels,
+			"one of %s ranks, and no kernel of it is known to communicate: if one "
+			"does, its time counts as compute; --phases can name it",
+			num(world));
 }
 
 static enum verdict judge_clock(struct judge *j)
@@ -244,8 +241,8 @@ static enum verdict judge_clock(struct judge *j)
 		return conclude(j, VERDICT_UNKNOWN, 0, "the input has no clock anchors to compare");
 	if (steps)
 		return conclude(j, VERDICT_DOUBT, steps,
-				"the wall clock was set: %s of %s anchors, by %s ms "
-				"at most; do not compare hosts by time",
+				"the wall clock was set: %s of %s anchors, by %s ms at most; do "
+				"not compare hosts by time",
 				num(steps), num(anchors), ms(fact(j, FACT_clock_most_ns)));
 	return conclude(j, VERDICT_GOOD, 0, "%s anchors: the wall clock was never set",
 			num(anchors));
@@ -259,8 +256,8 @@ static enum verdict judge_bounds(struct judge *j)
 		return conclude(j, VERDICT_UNKNOWN, 0, "the input names no window");
 	if (outside)
 		return conclude(j, VERDICT_DOUBT, outside,
-				"host events that begin outside their window: "
-				"%s, by %s ms at most; a clock may have been set",
+				"host events that begin outside their window: %s, by %s ms at "
+				"most; a clock may have been set",
 				num(outside), ms(fact(j, FACT_outside_most_ns)));
 	return conclude(j, VERDICT_GOOD, 0, "all host events begin inside their window");
 }
@@ -276,8 +273,8 @@ static double slower_steps(struct judge *j, char *more, size_t cap)
 	uint64_t recorded_ns = fact(j, FACT_steps_recorded_ns) / recorded;
 	double percent = around_ns ? 100.0 * ((double)recorded_ns / (double)around_ns - 1) : 0;
 	snprintf(more, cap,
-		 "; the median step took %s ms in it and %s ms around it, %+.1f %%, of %s "
-		 "and %s steps",
+		 "; the median step took %s ms in it and %s ms around it, %+.1f %%, of %s and %s "
+		 "steps",
 		 number_text((char[NUMBER_TEXT]){ 0 }, (double)recorded_ns / 1e6, 3),
 		 number_text((char[NUMBER_TEXT]){ 0 }, (double)around_ns / 1e6, 3), percent,
 		 num(recorded), num(around));
@@ -295,10 +292,10 @@ static enum verdict judge_own_cost(struct judge *j)
 		snprintf(more, sizeof(more), "; %s overhead records of the tracer: %s ms",
 			 num(fact(j, FACT_tracer_events)), ms(fact(j, FACT_tracer_ns)));
 	if (trusted(j, "own_cost_known") != 1)
-		return conclude(j, VERDICT_UNKNOWN, 0,
-				"the input does not say what recording cost%s: host "
-				"times may be high",
-				more);
+		return conclude(
+			j, VERDICT_UNKNOWN, 0,
+			"the input does not say what recording cost%s: host times may be high",
+			more);
 	slower = slower_steps(j, steps, sizeof(steps));
 	return conclude(j,
 			percent >= BAD_FROM                         ? VERDICT_BAD
@@ -314,8 +311,8 @@ static enum verdict judge_unknown_kinds(struct judge *j)
 
 	if (events + newer)
 		return conclude(j, VERDICT_DOUBT, events + newer,
-				"of kinds that only a newer Tacho knows: "
-				"%s events, %s other records; they are in no figure",
+				"of kinds that only a newer Tacho knows: %s events, %s other "
+				"records; they are in no figure",
 				num(events), num(newer));
 	return conclude(j, VERDICT_GOOD, 0, "every record is of a known kind");
 }
@@ -326,8 +323,8 @@ static enum verdict judge_epoch(struct judge *j)
 
 	if (count)
 		return conclude(j, VERDICT_DOUBT, count,
-				"times are not since the Unix epoch: do not compare "
-				"them with other inputs");
+				"times are not since the Unix epoch: do not compare them with "
+				"other inputs");
 	return conclude(j, VERDICT_GOOD, 0, "times are since the Unix epoch");
 }
 

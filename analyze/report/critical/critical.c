@@ -340,8 +340,7 @@ static enum status put_part(struct accumulator *f, const struct path_part *p, co
 	keys[CRITICAL_STEP].u64 = step;
 	if (p->kind == PATH_KINDS) {
 		snprintf(text, sizeof(text),
-			 "over %d GPU events, calls that wait or phase intervals in "
-			 "this step",
+			 "over %d GPU events, calls that wait or phase intervals in this step",
 			 RECORDS_MAX);
 		keys[CRITICAL_WHICH].text = "refused";
 		keys[CRITICAL_KIND].text = "unknown";

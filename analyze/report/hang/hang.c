@@ -259,8 +259,7 @@ static void take_mismatch(struct group *g)
 		g->odd = odd;
 		snprintf(g->mismatch, sizeof(g->mismatch),
 			 "number %llu: %.60s of %.80s %.40s on rank%s %.100s, %.60s of %.80s %.40s "
-			 "on "
-			 "the others",
+			 "on the others",
 			 (unsigned long long)seq, one->operation,
 			 one->cells[CALL_SIZES].text ? one->cells[CALL_SIZES].text : "?",
 			 one->cells[CALL_TYPES].text ? one->cells[CALL_TYPES].text : "",
@@ -351,16 +350,15 @@ static void put_sentence(struct group *g, char out[TEXT_BYTES])
 			"every rank with a dump asked for it, rank%s %.100s left none",
 			g->no_dump.count > 1 ? "s" : "", list_text(&g->no_dump));
 	else if (g->not_started.count)
-		at += (size_t)snprintf(
-			out + at, TEXT_BYTES - at,
-			"on rank%s %.100s the GPU has not begun it, what is before it on "
-			"the stream goes on",
-			g->not_started.count > 1 ? "s" : "", list_text(&g->not_started));
+		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
+				       "on rank%s %.100s the GPU has not begun it, what is before "
+				       "it on the stream goes on",
+				       g->not_started.count > 1 ? "s" : "",
+				       list_text(&g->not_started));
 	else
-		at += (size_t)snprintf(
-			out + at, TEXT_BYTES - at,
-			"every rank asked for it and none completed it, the network or a "
-			"GPU may be at fault");
+		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
+				       "every rank asked for it and none completed it, the network "
+				       "or a GPU may be at fault");
 	snprintf(out + at, TEXT_BYTES - at, "; rank%s %.100s wait%s.",
 		 g->waiting.count > 1 ? "s" : "", list_text(&g->waiting),
 		 g->waiting.count > 1 ? "" : "s");
