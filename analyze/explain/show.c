@@ -142,10 +142,9 @@ static void add_finding(struct blocks *b, unsigned width, const struct figure *f
 {
 	struct table *from = tables_find(tables, "findings");
 	size_t rule = table_column(from, "rule"), saving = table_column(from, "saving_ns_per_step");
+	const union value *row;
 
-	for (size_t i = 0; i < table_count(from); i++) {
-		const union value *row = table_at(from, i);
-
+	for (size_t i = 0; (row = table_at(from, i)); i++) {
 		if (strcmp(row[rule].text, f->name) != 0)
 			continue;
 		add_value(b, add_values(b, width), "saves per step at most",
@@ -234,13 +233,11 @@ static uint64_t begin_of(struct tables *tables, const union value *row)
 {
 	struct table *windows = tables_find(tables, "windows");
 	size_t at = table_column(windows, "begin_ns");
+	const union value *w;
 
-	for (size_t i = 0; i < table_count(windows); i++) {
-		const union value *w = table_at(windows, i);
-
+	for (size_t i = 0; (w = table_at(windows, i)); i++)
 		if (w[0].u64 == row[0].u64 && w[1].text == row[1].text && w[2].u64 == row[2].u64)
 			return w[at].u64;
-	}
 	return row[EVIDENCE_BEGIN].u64;
 }
 

@@ -314,19 +314,17 @@ static size_t places_take(const struct facts *f, const struct rule *rule, const 
 {
 	struct table *rows = tables_find(f->tables, "places");
 	size_t at = 0, count = 0, kept = 0;
+	const union value *row;
 
 	while (at < SUMS && strcmp(sums[at].rule, rule->name) != 0)
 		at++;
-	for (size_t i = 0; i < table_count(rows); i++) {
-		const union value *row = table_at(rows, i);
-
+	for (size_t i = 0; (row = table_at(rows, i)); i++)
 		if (operators[0] ? !strcmp(row[PLACE_WHAT].text, operators)
 		    : at < SUMS  ? is_summed(at, row)
 				 : is_cause(rule, row))
 			all[count++] =
 				(struct found_place){ row[PLACE_NAME].text, row[PLACE_FIRST].text,
 						      row[PLACE_LAST].text, row[PLACE_NS].u64 };
-	}
 	SORT_BY(all, count, UP(struct found_place, name), UP(struct found_place, first),
 		UP(struct found_place, last), UP(struct found_place, ns));
 	for (size_t i = 0; i < count; i++) {

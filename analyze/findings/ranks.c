@@ -145,10 +145,9 @@ static const union value *memory_of(const struct facts *f, struct table **table)
 {
 	struct table *t = *table = tables_find(f->tables, "memory");
 	const union value *best = NULL;
+	const union value *row;
 
-	for (size_t i = 0; t && i < table_count(t); i++) {
-		const union value *row = table_at(t, i);
-
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
 		if (row[RANK_KEYS].u64 == NO_U64 || strcmp(row[RANK_KEYS + 1].text, "allocator"))
 			continue;
 		if (!best || row[table_column(t, "peak_bytes")].u64 >

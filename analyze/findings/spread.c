@@ -26,10 +26,9 @@ static size_t take(const struct facts *f, struct table *kernels, struct of_rank 
 	size_t name = table_column(kernels, "name"), class = table_column(kernels, "class");
 	size_t brief = table_column(kernels, "short");
 	size_t calls = table_column(kernels, "count"), ns = table_column(kernels, "total_ns");
+	const union value *row;
 
-	for (size_t i = 0; i < table_count(kernels); i++) {
-		const union value *row = table_at(kernels, i);
-
+	for (size_t i = 0; (row = table_at(kernels, i)); i++) {
 		while (rank < f->ranks && !same_rank(table_at(ranks, rank), row))
 			rank++;
 		const union value *of = table_at(ranks, rank);

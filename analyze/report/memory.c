@@ -445,10 +445,9 @@ static enum status memory_finish(struct tables *all, struct error *err)
 	struct table *steps = tables_find(all, "memory_steps");
 	struct table *peaks = tables_find(all, "memory_peaks");
 	size_t step = 0, peak = 0;
+	union value *row;
 
-	for (size_t i = 0; i < table_count(memory); i++) {
-		union value *row = table_at(memory, i);
-
+	for (size_t i = 0; (row = table_at(memory, i)); i++) {
 		null_if_nothing(&row[MEM_RESERVED]);
 		null_if_nothing(&row[MEM_TOTAL]);
 		size_t first = step;

@@ -36,14 +36,12 @@ static void values_take(struct tables *all, const char *table, const char *what,
 	struct table *t = tables_find(all, table);
 	size_t value = t ? table_column(t, what ? "value" : "name") : 0;
 	size_t key = t && what ? table_column(t, "what") : 0;
+	const union value *row;
 
 	list[0] = '\0';
-	for (size_t i = 0; t && i < table_count(t); i++) {
-		const union value *row = table_at(t, i);
-
+	for (size_t i = 0; (row = table_at(t, i)); i++)
 		if (row[value].text && (!what || !strcmp(row[key].text, what)))
 			value_add(list, row[value].text);
-	}
 }
 
 void diff_unlikes_take(struct diff *d, struct tables *a, struct tables *b)

@@ -80,10 +80,9 @@ static enum verdict judge_closed(struct judge *j)
 	const char *error = NULL;
 
 	if (!open && files > 1)
-		return conclude(j, VERDICT_GOOD, 0, "all %s inputs are complete to their end",
-				num(files));
+		return good(j, "all %s inputs are complete to their end", num(files));
 	if (!open)
-		return conclude(j, VERDICT_GOOD, 0, "the input is complete to its end");
+		return good(j, "the input is complete to its end");
 	if (key.text && table_have(inputs, &key, &row, NULL) == ST_OK)
 		error = row[table_column(inputs, "error")].text;
 	if (files > 1)
@@ -105,9 +104,8 @@ static enum verdict judge_unread(struct judge *j)
 				"%s bytes could not be read: what they held is in no figure",
 				num(bytes));
 	if (fact(j, FACT_not_closed))
-		return conclude(j, VERDICT_UNKNOWN, 0,
-				"how much is missing behind the end is not known");
-	return conclude(j, VERDICT_GOOD, 0, "no byte is left unread");
+		return unknown(j, "how much is missing behind the end is not known");
+	return good(j, "no byte is left unread");
 }
 
 static enum verdict judge_sampled(struct judge *j)
@@ -115,14 +113,14 @@ static enum verdict judge_sampled(struct judge *j)
 	uint64_t ids = trusted(j, "ids"), range = trusted(j, "id_range");
 
 	if (!ids)
-		return conclude(j, VERDICT_UNKNOWN, 0, "no GPU event has a correlation id");
+		return unknown(j, "no GPU event has a correlation id");
 	if (trusted(j, "sampled") == 1)
 		return conclude(j, VERDICT_BAD, range - ids,
 				"a sample: %s of %s correlation ids are there, %.2f %%; what looks "
 				"idle may have been busy",
 				num(ids), num(range), percent_of(ids, range));
-	return conclude(j, VERDICT_GOOD, 0, "%s of %s correlation ids are there, %.1f %%", num(ids),
-			num(range), percent_of(ids, range));
+	return good(j, "%s of %s correlation ids are there, %.1f %%", num(ids), num(range),
+		    percent_of(ids, range));
 }
 
 static enum verdict judge_no_kernels(struct judge *j)
@@ -130,18 +128,17 @@ static enum verdict judge_no_kernels(struct judge *j)
 	uint64_t kernels = fact(j, FACT_kernels), launches = fact(j, FACT_kernel_launches);
 
 	if (kernels)
-		return conclude(j, VERDICT_GOOD, 0, "kernels: %s, calls that launch some: %s",
-				num(kernels), num(launches));
+		return good(j, "kernels: %s, calls that launch some: %s", num(kernels),
+			    num(launches));
 	if (!launches)
-		return conclude(j, VERDICT_UNKNOWN, 0, "no kernel, and no call that launches one");
+		return unknown(j, "no kernel, and no call that launches one");
 	if (fact(j, FACT_unknown_kinds))
 		return conclude(j, VERDICT_DOUBT, launches,
 				"kernel launches: %s, kernels: none, but for what is among the "
 				"unknown kinds",
 				num(launches));
 	if (fact(j, FACT_is_cut))
-		return conclude(j, VERDICT_UNKNOWN, 0,
-				"not said of a part: the options cut kernels out");
+		return unknown(j, "not said of a part: the options cut kernels out");
 	return conclude(j, VERDICT_BAD, launches,
 			"kernel launches: %s, kernels: none; the GPU was not recorded",
 			num(launches));
@@ -158,10 +155,9 @@ static enum verdict judge_no_launch(struct judge *j)
 	uint64_t all = trusted(j, "gpu_events"), without = all - trusted(j, "with_launch");
 
 	if (!all)
-		return conclude(j, VERDICT_UNKNOWN, 0, "no GPU event");
+		return unknown(j, "no GPU event");
 	if (!without)
-		return conclude(j, VERDICT_GOOD, 0, "all %s GPU events have their launch",
-				num(all));
+		return good(j, "all %s GPU events have their launch", num(all));
 	return conclude(
 		j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, without,
 		"without a launch: %s of %s GPU events, %.1f %%; no step or phase can own them",
@@ -175,10 +171,9 @@ static enum verdict judge_no_gpu_event(struct judge *j)
 	char more[96] = "";
 
 	if (!all)
-		return conclude(j, VERDICT_UNKNOWN, 0, "no call that launches GPU work");
+		return unknown(j, "no call that launches GPU work");
 	if (!without)
-		return conclude(j, VERDICT_GOOD, 0, "all %s launches have their GPU event",
-				num(all));
+		return good(j, "all %s launches have their GPU event", num(all));
 	if (fell)
 		snprintf(more, sizeof(more), "; %s of them were forgotten before any came",
 			 num(fell));
@@ -194,20 +189,17 @@ static enum verdict judge_graphs(struct judge *j)
 	uint64_t unchecked = fact(j, FACT_graphs_unchecked);
 
 	if (!all)
-		return conclude(j, VERDICT_UNKNOWN, 0,
-				"no launch of a CUDA graph with node records");
+		return unknown(j, "no launch of a CUDA graph with node records");
 	if (few)
 		return conclude(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, few,
 				"fewer events than their largest sibling: %s of %s graph launches; "
 				"events missing: %s",
 				num(few), num(all), num(missing));
 	if (unchecked)
-		return conclude(
-			j, VERDICT_UNKNOWN, 0,
-			"%s graph launches agree; %s events of further ones were not compared",
+		return unknown(
+			j, "%s graph launches agree; %s events of further ones were not compared",
 			num(all), num(unchecked));
-	return conclude(j, VERDICT_GOOD, 0,
-			"all %s graph launches have as many events as their siblings", num(all));
+	return good(j, "all %s graph launches have as many events as their siblings", num(all));
 }
 
 static enum verdict judge_silent(struct judge *j)
@@ -216,17 +208,16 @@ static enum verdict judge_silent(struct judge *j)
 	uint64_t world, kernels = fact(j, FACT_kernels), collectives = fact(j, FACT_collectives);
 
 	if (table_have(tables_find(j->all, "ranks"), j->facts, &rank, j->err) != ST_OK)
-		return conclude(j, VERDICT_UNKNOWN, 0, "of no rank");
+		return unknown(j, "of no rank");
 	world = rank[table_column(tables_find(j->all, "ranks"), "world_size")].u64;
 	if (!world || !kernels)
-		return conclude(j, VERDICT_UNKNOWN, 0,
-				kernels ? "of how many ranks it is one is not in the input"
-					: "no kernel");
+		return unknown(j, kernels ? "of how many ranks it is one is not in the input"
+					  : "no kernel");
 	if (world == 1)
-		return conclude(j, VERDICT_GOOD, 0, "the only rank has nobody to communicate with");
+		return good(j, "the only rank has nobody to communicate with");
 	if (collectives)
-		return conclude(j, VERDICT_GOOD, 0, "one of %s ranks; kernels that communicate: %s",
-				num(world), num(collectives));
+		return good(j, "one of %s ranks; kernels that communicate: %s", num(world),
+			    num(collectives));
 	return conclude(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, kernels,
 			"one of %s ranks, and no kernel of it is known to communicate: if one "
 			"does, its time counts as compute; --phases can name it",
@@ -238,14 +229,13 @@ static enum verdict judge_clock(struct judge *j)
 	uint64_t anchors = fact(j, FACT_anchors), steps = fact(j, FACT_clock_steps);
 
 	if (anchors < 2)
-		return conclude(j, VERDICT_UNKNOWN, 0, "the input has no clock anchors to compare");
+		return unknown(j, "the input has no clock anchors to compare");
 	if (steps)
 		return conclude(j, VERDICT_DOUBT, steps,
 				"the wall clock was set: %s of %s anchors, by %s ms at most; do "
 				"not compare hosts by time",
 				num(steps), num(anchors), ms(fact(j, FACT_clock_most_ns)));
-	return conclude(j, VERDICT_GOOD, 0, "%s anchors: the wall clock was never set",
-			num(anchors));
+	return good(j, "%s anchors: the wall clock was never set", num(anchors));
 }
 
 static enum verdict judge_bounds(struct judge *j)
@@ -253,13 +243,13 @@ static enum verdict judge_bounds(struct judge *j)
 	uint64_t outside = fact(j, FACT_outside);
 
 	if (!fact(j, FACT_windows))
-		return conclude(j, VERDICT_UNKNOWN, 0, "the input names no window");
+		return unknown(j, "the input names no window");
 	if (outside)
 		return conclude(j, VERDICT_DOUBT, outside,
 				"host events that begin outside their window: %s, by %s ms at "
 				"most; a clock may have been set",
 				num(outside), ms(fact(j, FACT_outside_most_ns)));
-	return conclude(j, VERDICT_GOOD, 0, "all host events begin inside their window");
+	return good(j, "all host events begin inside their window");
 }
 
 /* Returns by how many percent the recorder's steps are longer than those around them. */
@@ -292,9 +282,8 @@ static enum verdict judge_own_cost(struct judge *j)
 		snprintf(more, sizeof(more), "; %s overhead records of the tracer: %s ms",
 			 num(fact(j, FACT_tracer_events)), ms(fact(j, FACT_tracer_ns)));
 	if (trusted(j, "own_cost_known") != 1)
-		return conclude(
-			j, VERDICT_UNKNOWN, 0,
-			"the input does not say what recording cost%s: host times may be high",
+		return unknown(
+			j, "the input does not say what recording cost%s: host times may be high",
 			more);
 	slower = slower_steps(j, steps, sizeof(steps));
 	return conclude(j,
@@ -314,7 +303,7 @@ static enum verdict judge_unknown_kinds(struct judge *j)
 				"of kinds that only a newer Tacho knows: %s events, %s other "
 				"records; they are in no figure",
 				num(events), num(newer));
-	return conclude(j, VERDICT_GOOD, 0, "every record is of a known kind");
+	return good(j, "every record is of a known kind");
 }
 
 static enum verdict judge_epoch(struct judge *j)
@@ -325,7 +314,7 @@ static enum verdict judge_epoch(struct judge *j)
 		return conclude(j, VERDICT_DOUBT, count,
 				"times are not since the Unix epoch: do not compare them with "
 				"other inputs");
-	return conclude(j, VERDICT_GOOD, 0, "times are since the Unix epoch");
+	return good(j, "times are since the Unix epoch");
 }
 
 static enum verdict judge_synthetic(struct judge *j)
@@ -335,7 +324,7 @@ static enum verdict judge_synthetic(struct judge *j)
 	if (count)
 		return conclude(j, VERDICT_DOUBT, count,
 				"made by a generator: no figure was measured");
-	return conclude(j, VERDICT_GOOD, 0, "not marked as made by a generator");
+	return good(j, "not marked as made by a generator");
 }
 
 /* These have one row for each window, reason or attribute, or depend on another report. */
@@ -368,15 +357,14 @@ static enum verdict judge_window(struct judge *j, const union value *window,
 		snprintf(got, sizeof(got), "no step marked, %s ms", took);
 	spec = spec && spec[0] ? spec : "what is not told";
 	if (!fact(j, FACT_windows))
-		return conclude(j, VERDICT_UNKNOWN, 0,
-				"what was asked for is not in the input; got %s", got);
+		return unknown(j, "what was asked for is not in the input; got %s", got);
 	if (span[SPAN_OPEN].u64)
 		return conclude(j, VERDICT_DOUBT, 1,
 				"asked for %.80s, and it was never closed: got %s", spec, got);
 	if (is_short)
 		return conclude(j, VERDICT_DOUBT, 1,
 				"asked for %.80s, and it was cut short: got %s", spec, got);
-	return conclude(j, VERDICT_GOOD, 0, "asked for %.80s, got %s", spec, got);
+	return good(j, "asked for %.80s, got %s", spec, got);
 }
 
 /* Writes a row for each window. `of` counts the windows of a rank from 1. */
@@ -524,8 +512,7 @@ static enum status judge_operators(struct judge *j)
 				       "%s of %s operators would compute faster than the GPU can: "
 				       "their model or the peak is wrong, as of %.100s",
 				       num(over), num(modelled), name)
-			    : conclude(j, VERDICT_GOOD, 0,
-				       "no operator computes faster than its GPU can"));
+			    : good(j, "no operator computes faster than its GPU can"));
 }
 
 static enum status judge_rank(struct judge *j)
@@ -549,10 +536,8 @@ static enum status judge_rank(struct judge *j)
 	if (fact(j, FACT_lost))
 		return ST_OK;
 	enum verdict v = trusted(j, "counts_losses") == 1
-				 ? conclude(j, VERDICT_GOOD, 0,
-					    "the recorder counts its losses, and there are none")
-				 : conclude(j, VERDICT_UNKNOWN, 0,
-					    "the input does not say what its recorder lost");
+				 ? good(j, "the recorder counts its losses, and there are none")
+				 : unknown(j, "the input does not say what its recorder lost");
 	return put_row(j, j->facts, OF_losses, "", v);
 }
 

@@ -508,10 +508,10 @@ static void finish_means(struct tables *all, const char *name, size_t sum, size_
 static enum status hta_finish(struct tables *all, struct error *err)
 {
 	struct table *t = tables_find(all, "hta_temporal_breakdown");
+	union value *row;
 
 	(void)err;
-	for (size_t i = 0; i < table_count(t); i++) {
-		union value *row = table_at(t, i);
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
 		uint64_t whole = row[TIME_KERNEL].u64;
 
 		row[TIME_IDLE_PCT].f64 = percent_of(row[TIME_IDLE].u64, whole);
@@ -525,8 +525,7 @@ static enum status hta_finish(struct tables *all, struct error *err)
 	finish_means(all, "hta_kernel_breakdown", KERNEL_NS, KERNEL_STATS, true);
 	finish_means(all, "hta_queue_length_summary", QUEUE_SUM, QUEUE_STATS, false);
 	struct table *queue = tables_find(all, "hta_queue_length_summary");
-	for (size_t i = 0; i < table_count(queue); i++) {
-		union value *row = table_at(queue, i);
+	for (size_t i = 0; (row = table_at(queue, i)); i++) {
 		double n = (double)row[QUEUE_STATS + STATS_COUNT].u64;
 		double sum = (double)row[QUEUE_SUM].u64;
 		double squares = (double)row[QUEUE_SQUARES].u64 - sum * sum / n;
