@@ -4,6 +4,7 @@
 #include "analyze/report/shared.h"
 #include "analyze/report/report_list.h"
 #include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,14 +15,8 @@ const struct report_type *const diff_reports[] = { &report_summary, &report_step
 
 /* ---- the series of steps ---------------------------------------------------------------- */
 
-struct timed {
-	/* occurrence: several windows may begin with the same number */
-	uint64_t number, occurrence;
-	uint64_t wall_ns;
-};
-
-static const struct sort_key by_time[] = { UP(struct timed, occurrence),
-					   UP(struct timed, number),
+static const struct sort_key by_time[] = { UP(struct diff_wall, occurrence),
+					   UP(struct diff_wall, number),
 					   { .type = SORT_NONE } };
 
 static bool same_step(struct table *t, size_t i, size_t k)
@@ -32,7 +27,7 @@ static bool same_step(struct table *t, size_t i, size_t k)
 	       a[RANK_KEYS].u64 == b[RANK_KEYS].u64;
 }
 
-static size_t take_steps(struct table *t, struct timed *all)
+static size_t take_steps(struct table *t, struct diff_wall *all)
 {
 	size_t wall = table_column(t, "wall_ns"), counted = table_column(t, "counted"), i, n = 0;
 	size_t flags = table_column(t, "flags");
@@ -44,7 +39,8 @@ static size_t take_steps(struct table *t, struct timed *all)
 		occurrence = i && same_step(t, i - 1, i) ? occurrence + 1 : 0;
 		/* In a long run every Nth step represents all; the kept longest ones would not. */
 		if (row[counted].u64 == 1 && !(row[flags].text && strstr(row[flags].text, "extra")))
-			all[n++] = (struct timed){ row[RANK_KEYS].u64, occurrence, row[wall].u64 };
+			all[n++] = (struct diff_wall){ row[RANK_KEYS].u64, occurrence,
+						       (double)row[wall].u64 };
 	}
 	sort_rows(all, n, sizeof(*all), by_time);
 	return n;
@@ -55,32 +51,26 @@ static size_t take_steps(struct table *t, struct timed *all)
 static enum status take_series(struct diff_side *s, struct tables *all, struct error *err)
 {
 	struct table *t = tables_find(all, "steps");
-	struct timed *steps = calloc(table_count(t) + 1, sizeof(*steps));
-	double *walls = calloc(table_count(t) + 1, sizeof(*walls)), sum = 0;
-	s->walls = calloc(table_count(t) + 1, sizeof(*s->walls));
-	size_t count = 0, n, i, of = 0;
+	RELEASED_BY(vec_release) double *walls = NULL;
+	double sum = 0;
+	size_t count = 0, of = 0;
 
-	if (!steps || !walls || !s->walls) {
-		free(steps);
-		free(walls);
-		return fail_memory(err);
-	}
-	n = take_steps(t, steps);
-	for (i = 0; i < n; i++) {
-		sum += (double)steps[i].wall_ns;
+	TRY(vec_new(&walls, table_count(t), err));
+	TRY(vec_new(&s->walls, table_count(t), err));
+	size_t n = take_steps(t, s->walls);
+	for (size_t i = 0; i < n; i++) {
+		struct diff_wall step = s->walls[i];
+
+		sum += step.wall_ns;
 		of++;
-		if (i + 1 < n && !sort_compare(&steps[i], &steps[i + 1], by_time))
+		if (i + 1 < n && !sort_compare(&step, &s->walls[i + 1], by_time))
 			continue;
-		walls[count] = sum / (double)of;
-		s->walls[count] =
-			(struct diff_wall){ steps[i].number, steps[i].occurrence, walls[count] };
-		count++;
+		step.wall_ns = walls[count] = sum / (double)of;
+		s->walls[count++] = step;
 		sum = 0;
 		of = 0;
 	}
 	s->series = diff_series(walls, count);
-	free(steps);
-	free(walls);
 	return ST_OK;
 }
 
@@ -121,29 +111,6 @@ int64_t diff_mean(const struct diff_side *s, uint64_t ns)
 
 /* ---- parts ------------------------------------------------------------------------------ */
 
-static const struct sort_key by_owner[] = { UP(struct diff_owner, class),
-					    UP(struct diff_owner, phase),
-					    UP(struct diff_owner, name),
-					    { .type = SORT_NONE } };
-
-/* Lists the owners of one side with their time over all steps. */
-static size_t take_owned(struct tables *all, bool is_b, struct diff_owner *out)
-{
-	struct table *t = tables_find(all, "owned");
-	size_t i;
-
-	for (i = 0; i < table_count(t); i++) {
-		const union value *row = table_at(t, i);
-		const char *phase = row[ATTRIBUTION_PHASE].text, *name = row[ATTRIBUTION_NAME].text;
-
-		out[i] = (struct diff_owner){ .class = row[ATTRIBUTION_CLASS].text,
-					      .phase = phase ? phase : "",
-					      .name = name ? name : "" };
-		*(is_b ? &out[i].ns.b_ns : &out[i].ns.a_ns) = (int64_t)row[ATTRIBUTION_NS].u64;
-	}
-	return i;
-}
-
 static bool is_work(const char *class)
 {
 	return !strcmp(class, "compute") || !strncmp(class, "exposed_", 8);
@@ -156,26 +123,15 @@ void diff_times_add(struct diff_times *to, const struct diff_times *more)
 	to->difference_ns += more->difference_ns;
 }
 
-/* Adds up the ranks of each owner, which are adjacent. */
-static void owners_take(struct diff *d, const struct diff_owner *all, size_t count)
+/* Makes the parts of the sorted owners, and keeps only owners that are work. */
+static void parts_take(struct diff *d)
 {
-	uint64_t ns[2] = { 0, 0 };
+	size_t kept = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		struct diff_owner o = all[i];
-
-		ns[0] += (uint64_t)o.ns.a_ns;
-		ns[1] += (uint64_t)o.ns.b_ns;
-		if (i + 1 < count && !sort_compare(&all[i], &all[i + 1], by_owner))
-			continue;
-		o.ns.a_ns = diff_mean(&d->a, ns[0]);
-		o.ns.b_ns = diff_mean(&d->b, ns[1]);
-		o.ns.difference_ns = o.ns.b_ns - o.ns.a_ns;
-		o.ns.size_ns = llabs(o.ns.difference_ns);
-		ns[0] = ns[1] = 0;
-		/* Owners are sorted, so the part is the last one, or a new one. */
-		bool work = is_work(o.class);
+	for (size_t i = 0; i < d->owner_count; i++) {
+		const struct diff_row o = d->owners[i];
 		struct diff_part *p = d->part_count ? &d->parts[d->part_count - 1] : NULL;
+		bool work = is_work(o.class);
 
 		if (!p || strcmp(p->class, o.class) != 0 ||
 		    (work ? strcmp(p->phase, o.phase) : strcmp(p->cause, o.name)) != 0) {
@@ -185,33 +141,24 @@ static void owners_take(struct diff *d, const struct diff_owner *all, size_t cou
 						 .cause = work ? NULL : o.name };
 		}
 		diff_times_add(&p->ns, &o.ns);
-		if (is_work(o.class))
-			d->owners[d->owner_count++] = o;
+		if (work)
+			d->owners[kept++] = o;
 	}
+	d->owner_count = kept;
 }
 
 enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double fail_over,
 		      struct error *err)
 {
-	size_t count = table_count(tables_find(a, "owned")) + table_count(tables_find(b, "owned"));
-	struct diff_owner *all;
+	static const char *const owned[] = { "class", "phase", "name", NULL };
 
 	*d = (struct diff){ .fail_over = fail_over };
 	TRY(side_take(&d->a, a, err));
 	TRY(side_take(&d->b, b, err));
 	d->estimate = diff_estimate(&d->a.series, &d->b.series, fail_over);
-	all = calloc(count + 1, sizeof(*all));
-	d->parts = calloc(count + 1, sizeof(*d->parts));
-	d->owners = calloc(count + 1, sizeof(*d->owners));
-	if (!all || !d->parts || !d->owners) {
-		free(all);
-		return fail_memory(err);
-	}
-	count = take_owned(a, false, all);
-	count += take_owned(b, true, all + count);
-	sort_rows(all, count, sizeof(*all), by_owner);
-	owners_take(d, all, count);
-	free(all);
+	TRY(diff_rows_take(d, a, b, "owned", owned, &d->owners, &d->owner_count, err));
+	TRY(vec_new(&d->parts, d->owner_count + 1, err));
+	parts_take(d);
 	/* The closing part: windows are longer than their steps, or steps were left out. */
 	struct diff_part *rest = &d->parts[d->part_count];
 
@@ -220,9 +167,7 @@ enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double
 	SORT_BY(d->parts, d->part_count, DOWN(struct diff_part, ns.size_ns),
 		UP(struct diff_part, class), UP(struct diff_part, phase),
 		UP(struct diff_part, cause));
-	SORT_BY(d->owners, d->owner_count, DOWN(struct diff_owner, ns.size_ns),
-		UP(struct diff_owner, class), UP(struct diff_owner, phase),
-		UP(struct diff_owner, name));
+	diff_rows_sort(d->owners, d->owner_count);
 	for (size_t i = 0; i < d->part_count; i++) {
 		d->a.window_ns += d->parts[i].ns.a_ns;
 		d->b.window_ns += d->parts[i].ns.b_ns;
@@ -247,11 +192,6 @@ void diff_release(struct diff *d)
 	free(d->steps);
 	free(d->a.walls);
 	free(d->b.walls);
-	d->places = d->model = NULL;
-	d->steps = NULL;
-	d->a.walls = d->b.walls = NULL;
-	d->parts = NULL;
-	d->owners = NULL;
 }
 
 /* ---- words ------------------------------------------------------------------------------ */

@@ -40,12 +40,16 @@ struct diff_part {
 	const char *class, *phase, *cause; /* NULL: does not apply to this class */
 	struct diff_times ns;
 };
-struct diff_owner {
-	const char *class, *phase, *name; /* for work: a kernel or copy */
-	struct diff_times ns;
-};
-struct diff_place { /* a place where GPUs wait; texts may be NULL */
-	const char *cause, *range, *python, *call;
+struct diff_row { /* the sums of both sides over rows with the same texts, which may be NULL */
+	union {
+		const char *texts[4];
+		struct { /* for work: a kernel or copy */
+			const char *class, *phase, *name;
+		};
+		struct { /* a place where GPUs wait */
+			const char *cause, *range, *python, *call;
+		};
+	};
 	struct diff_times ns;
 };
 struct diff_step { /* a step of both sides; size_ns: the deviation from other steps */
@@ -72,12 +76,12 @@ struct diff {                 /* texts belong to the tables of both sides */
 	double fail_over;
 	struct diff_part *parts; /* the closing one is the last */
 	size_t part_count;
-	struct diff_owner *owners; /* by descending difference */
+	struct diff_row *owners; /* by descending difference */
 	size_t owner_count;
-	struct diff_place *places; /* by descending difference */
+	struct diff_row *places; /* by descending difference */
 	/* the same for work and waits by place in the model: `cause` is the kind of work,
 	 * `range` the place */
-	struct diff_place *model;
+	struct diff_row *model;
 	size_t place_count, model_count;
 	struct diff_step *steps; /* in time order */
 	size_t step_count;
@@ -108,7 +112,7 @@ void diff_reason(const struct diff *d, char out[DIFF_SENTENCE]);
 /* Describes the difference by replay; "" if it is unknown. */
 void diff_edits_text(const struct diff *d, char out[DIFF_SENTENCE]);
 enum { DIFF_PLACE = 240 };
-void diff_place_text(const struct diff_place *p, char out[DIFF_PLACE]);
+void diff_place_text(const struct diff_row *p, char out[DIFF_PLACE]);
 bool diff_is_unchanged(const struct diff *d, const struct diff_times *ns);
 
 /* These are called by diff_make(). */
@@ -116,6 +120,13 @@ void diff_unlikes_take(struct diff *d, struct tables *a, struct tables *b);
 enum status diff_steps_take(struct diff *d, struct error *err);
 enum status diff_edits_take(struct diff *d, struct tables *a, struct tables *b, struct error *err);
 enum status diff_places_take(struct diff *d, struct tables *a, struct tables *b, struct error *err);
+/* Sums up the rows of a table by the columns `texts` (NULL: no more), in the order of these texts.
+ * The caller frees *out. */
+enum status diff_rows_take(const struct diff *d, struct tables *a, struct tables *b,
+			   const char *table, const char *const texts[4], struct diff_row **out,
+			   size_t *count, struct error *err);
+/* Sorts by descending difference. */
+void diff_rows_sort(struct diff_row *rows, size_t count);
 /* Converts a sum over all GPUs to a mean per step and GPU, rounded to the nanosecond. */
 int64_t diff_mean(const struct diff_side *s, uint64_t ns);
 

@@ -149,7 +149,7 @@ static const char *place_of(const struct diff *d, const struct diff_edit *e)
 		word = colon + 1;
 	size_t len = strcspn(word, "=");
 	for (size_t i = 0; i < d->model_count; i++) {
-		const struct diff_place *p = &d->model[i];
+		const struct diff_row *p = &d->model[i];
 
 		if (strlen(p->cause) != len || strncmp(p->cause, word, len) != 0)
 			continue;

@@ -4,7 +4,7 @@
 
 #include "schemas/base/json_text.h"
 
-enum field_type { TEXT, COUNT, NS, REAL, BOOL, VERDICT };
+enum field_type { TEXT, TEXT_HERE, COUNT, NS, REAL, BOOL, VERDICT }; /* HERE: no pointer to it */
 struct key {
 	const char *name;
 	enum field_type type;
@@ -49,21 +49,20 @@ static const struct key part_keys[] = {
 	{ .name = NULL },
 };
 static const struct key owner_keys[] = {
-	{ "class", TEXT, offsetof(struct diff_owner, class), "as of parts" },
-	{ "phase", TEXT, offsetof(struct diff_owner, phase), "of the launch" },
-	{ "name", TEXT, offsetof(struct diff_owner, name),
-	  "the kernel or copy that owns the time" },
-	AMOUNTS(diff_owner),
+	{ "class", TEXT, offsetof(struct diff_row, class), "as of parts" },
+	{ "phase", TEXT, offsetof(struct diff_row, phase), "of the launch" },
+	{ "name", TEXT, offsetof(struct diff_row, name), "the kernel or copy that owns the time" },
+	AMOUNTS(diff_row),
 	{ .name = NULL },
 };
 static const struct key place_keys[] = {
-	{ "cause", TEXT, offsetof(struct diff_place, cause),
+	{ "cause", TEXT, offsetof(struct diff_row, cause),
 	  "why nothing runs; in `model` what work does, too" },
-	{ "range", TEXT, offsetof(struct diff_place, range),
+	{ "range", TEXT, offsetof(struct diff_row, range),
 	  "the operator or annotation around it; in `model` the place" },
-	{ "python", TEXT, offsetof(struct diff_place, python), "the Python function around it" },
-	{ "call", TEXT, offsetof(struct diff_place, call), "the call that is the cause" },
-	AMOUNTS(diff_place),
+	{ "python", TEXT, offsetof(struct diff_row, python), "the Python function around it" },
+	{ "call", TEXT, offsetof(struct diff_row, call), "the call that is the cause" },
+	AMOUNTS(diff_row),
 	{ .name = NULL },
 };
 static const struct key step_keys[] = {
@@ -83,9 +82,10 @@ static const struct key edit_keys[] = {
 	{ .name = NULL },
 };
 static const struct key unlike_keys[] = {
-	{ "what", TEXT, 0, "GPUs, command, recorder, or what was recorded" },
-	{ "a", TEXT, 0, "in A" },
-	{ "b", TEXT, 0, "in B" },
+	{ "what", TEXT, offsetof(struct diff_unlike, what),
+	  "GPUs, command, recorder, or what was recorded" },
+	{ "a", TEXT_HERE, offsetof(struct diff_unlike, a), "in A" },
+	{ "b", TEXT_HERE, offsetof(struct diff_unlike, b), "in B" },
 	{ .name = NULL },
 };
 #define TOP(name, type, member, meaning)                                                           \
@@ -122,6 +122,9 @@ static void put_value(struct buf *out, const struct key *k, const void *of)
 		else
 			buf_put_text(out, "null");
 		return;
+	case TEXT_HERE:
+		json_put_word(out, at);
+		return;
 	case COUNT:
 		buf_put_u64_text(out, *(const uint64_t *)at);
 		return;
@@ -148,16 +151,16 @@ static void put_keys(struct buf *out, const struct key *keys, const void *of)
 	}
 }
 
-/* Ends the list before, and leaves this one open. */
 static void put_rows(struct buf *out, const char *name, const struct key *keys, const void *rows,
 		     size_t count, size_t size)
 {
-	buf_putf(out, "],\n \"%s\": [", name);
+	buf_putf(out, ",\n \"%s\": [", name);
 	for (size_t i = 0; i < count; i++) {
 		buf_put_text(out, i ? ",\n  {" : "\n  {");
 		put_keys(out, keys, (const char *)rows + i * size);
 		buf_put_byte(out, '}');
 	}
+	buf_put_byte(out, ']');
 }
 
 void diff_put_json(const struct diff *d, struct buf *out)
@@ -172,33 +175,19 @@ void diff_put_json(const struct diff *d, struct buf *out)
 	json_put_word(out, sentence);
 	buf_put_text(out, ",\n ");
 	put_keys(out, top_keys, d);
-	buf_put_text(out, ",\n \"unlike\": [");
-	for (size_t i = 0; i < d->unlike_count; i++) {
-		buf_put_text(out, i ? ",\n  {\"what\": " : "\n  {\"what\": ");
-		json_put_word(out, d->unlikes[i].what);
-		buf_put_text(out, ", \"a\": ");
-		json_put_word(out, d->unlikes[i].a);
-		buf_put_text(out, ", \"b\": ");
-		json_put_word(out, d->unlikes[i].b);
-		buf_put_byte(out, '}');
-	}
-	buf_put_byte(out, ']');
+	put_rows(out, "unlike", unlike_keys, d->unlikes, d->unlike_count, sizeof(*d->unlikes));
 	buf_put_text(out, ",\n \"a\": {");
 	put_keys(out, side_keys, &d->a);
 	buf_put_text(out, "},\n \"b\": {");
 	put_keys(out, side_keys, &d->b);
-	buf_put_text(out, "},\n \"parts\": [");
-	for (size_t i = 0; i < d->part_count; i++) {
-		buf_put_text(out, i ? ",\n  {" : "\n  {");
-		put_keys(out, part_keys, &d->parts[i]);
-		buf_put_byte(out, '}');
-	}
+	buf_put_byte(out, '}');
+	put_rows(out, "parts", part_keys, d->parts, d->part_count, sizeof(*d->parts));
 	put_rows(out, "owners", owner_keys, d->owners, d->owner_count, sizeof(*d->owners));
 	put_rows(out, "places", place_keys, d->places, d->place_count, sizeof(*d->places));
 	put_rows(out, "model", place_keys, d->model, d->model_count, sizeof(*d->model));
 	put_rows(out, "steps", step_keys, d->steps, d->step_count, sizeof(*d->steps));
 	put_rows(out, "edits", edit_keys, d->edits, d->edit_count, sizeof(*d->edits));
-	buf_put_text(out, "]}\n");
+	buf_put_text(out, "}\n");
 }
 
 /* ---- schema ----------------------------------------------------------------------------- */
@@ -207,6 +196,7 @@ static const char *type_word(enum field_type type)
 {
 	static const char *const words[] = {
 		[TEXT] = "[\"string\", \"null\"]",
+		[TEXT_HERE] = "[\"string\", \"null\"]",
 		[COUNT] = "\"integer\", \"minimum\": 0",
 		[NS] = "\"integer\"",
 		[REAL] = "[\"number\", \"null\"]",

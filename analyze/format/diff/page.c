@@ -173,7 +173,7 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 
 	t->class = "kernels";
 	for (i = 0; i < d->owner_count && i < lines[p->medium]; i++) {
-		const struct diff_owner *o = &d->owners[i];
+		const struct diff_row *o = &d->owners[i];
 
 		if (diff_is_unchanged(d, &o->ns))
 			break;
@@ -211,14 +211,14 @@ static struct block_table *add_named(const struct diff_page *p, const char *md, 
 
 enum { PLACES_SHOWN = 8, STEPS_SHOWN = 5 };
 
-static void add_pairs(const struct diff_page *p, const struct diff_place *all, size_t count,
+static void add_pairs(const struct diff_page *p, const struct diff_row *all, size_t count,
 		      const char *title, const char *nowhere, struct blocks *b)
 {
 	const struct diff *d = p->d;
 	struct block_table *t = NULL;
 
 	for (size_t i = 0; i < count && i < PLACES_SHOWN; i++) {
-		const struct diff_place *one = &all[i];
+		const struct diff_row *one = &all[i];
 		char place[DIFF_PLACE];
 
 		if (diff_is_unchanged(d, &one->ns))

@@ -30,7 +30,7 @@ void diff_put_csv(const struct diff *d, struct buf *out)
 			 (long long)p->ns.difference_ns);
 	}
 	for (size_t i = 0; i < d->owner_count; i++) {
-		const struct diff_owner *o = &d->owners[i];
+		const struct diff_row *o = &d->owners[i];
 
 		buf_put_text(out, "owner,");
 		csv_cell(out, o->class);

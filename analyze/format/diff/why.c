@@ -73,11 +73,10 @@ void diff_unlikes_take(struct diff *d, struct tables *a, struct tables *b)
 /* Marks steps that changed by more than all others, and by enough to matter. */
 static enum status apart_take(struct diff *d, struct error *err)
 {
-	uint64_t *sizes = calloc(d->step_count + 1, sizeof(*sizes));
+	RELEASED_BY(vec_release) uint64_t *sizes = NULL;
 	int64_t least = 0, median;
 
-	if (!sizes)
-		return fail_memory(err);
+	TRY(vec_new(&sizes, d->step_count, err));
 	for (size_t i = 0; i < d->step_count; i++)
 		if (!i || d->steps[i].ns.difference_ns < least)
 			least = d->steps[i].ns.difference_ns;
@@ -94,21 +93,17 @@ static enum status apart_take(struct diff *d, struct error *err)
 
 		d->steps[i].is_apart = size > usual && size > d->estimate.limit;
 	}
-	free(sizes);
 	return ST_OK;
 }
 
 enum status diff_steps_take(struct diff *d, struct error *err)
 {
-	double *differences;
-
-	/* Merge the steps of both sides, which are sorted by (occurrence, number). */
+	RELEASED_BY(vec_release) double *differences = NULL;
+	/* Both sides' steps in one order: (occurrence, number). */
 	const struct diff_wall *a = d->a.walls, *b = d->b.walls;
 	const struct diff_wall *a_end = a + d->a.series.count, *b_end = b + d->b.series.count;
 
-	d->steps = calloc(d->a.series.count + 1, sizeof(*d->steps));
-	if (!d->steps)
-		return fail_memory(err);
+	TRY(vec_new(&d->steps, d->a.series.count, err));
 	while (a < a_end && b < b_end) {
 		bool a_first = a->occurrence != b->occurrence ? a->occurrence < b->occurrence
 							      : a->number < b->number;
@@ -126,91 +121,68 @@ enum status diff_steps_take(struct diff *d, struct error *err)
 			b++;
 		}
 	}
-	differences = calloc(d->step_count + 1, sizeof(*differences));
-	if (!differences)
-		return fail_memory(err);
+	TRY(vec_new(&differences, d->step_count, err));
 	for (size_t i = 0; i < d->step_count; i++)
 		differences[i] = (double)d->steps[i].ns.difference_ns;
 	struct diff_series series = diff_series(differences, d->step_count);
 	if (d->step_count == d->a.series.count && d->step_count == d->b.series.count)
 		diff_pair(&d->estimate, &series);
-	free(differences);
 	return d->step_count ? apart_take(d, err) : ST_OK;
 }
 
 /* ---- where GPUs wait -------------------------------------------------------------------- */
 
-struct wait { /* a wait of one side */
-	const char *cause, *range, *python, *call;
-	uint64_t ns;
-	bool is_b;
-};
-static const struct sort_key by_place[] = { UP(struct wait, cause),
-					    UP(struct wait, range),
-					    UP(struct wait, python),
-					    UP(struct wait, call),
+static const struct sort_key by_texts[] = { UP(struct diff_row, texts[0]),
+					    UP(struct diff_row, texts[1]),
+					    UP(struct diff_row, texts[2]),
+					    UP(struct diff_row, texts[3]),
 					    { .type = SORT_NONE } };
 
-/* Lists the waits of one side. `names`: the columns of the four texts; NULL: none. */
-static size_t waits_take(struct tables *all, const char *table, const char *const names[4],
-			 bool is_b, struct wait *out)
+enum status diff_rows_take(const struct diff *d, struct tables *a, struct tables *b,
+			   const char *table, const char *const texts[4], struct diff_row **out,
+			   size_t *count, struct error *err)
 {
 	static const char prefix[] = "idle_causes.";
-	struct table *t = tables_find(all, table);
-	size_t i;
+	struct table *const sides[] = { tables_find(a, table), tables_find(b, table) };
+	const union value *row;
+	size_t all = 0;
 
-	for (i = 0; t && i < table_count(t); i++) {
-		const union value *row = table_at(t, i);
+	TRY(vec_new(out, table_count(sides[0]) + table_count(sides[1]), err));
+	struct diff_row *rows = *out;
+	for (size_t side = 0; side < 2; side++)
+		for (size_t i = 0; (row = table_at(sides[side], i)); i++) {
+			struct diff_row *one = &rows[all++];
+			size_t ns = table_column(sides[side], "ns");
 
-		const char *texts[4];
+			for (size_t k = 0; k < 4 && texts[k]; k++)
+				one->texts[k] = row[table_column(sides[side], texts[k])].text;
+			if (one->texts[0] && !strncmp(one->texts[0], prefix, sizeof(prefix) - 1))
+				one->texts[0] += sizeof(prefix) - 1;
+			*(side ? &one->ns.b_ns : &one->ns.a_ns) = (int64_t)row[ns].u64;
+		}
+	sort_rows(rows, all, sizeof(*rows), by_texts);
+	*count = 0;
+	for (size_t i = 0; i < all; i++)
+		if (*count && !sort_compare(&rows[*count - 1], &rows[i], by_texts))
+			diff_times_add(&rows[*count - 1].ns, &rows[i].ns);
+		else
+			rows[(*count)++] = rows[i];
+	for (size_t i = 0; i < *count; i++) {
+		struct diff_times *ns = &rows[i].ns;
 
-		for (size_t k = 0; k < 4; k++)
-			texts[k] = names[k] ? row[table_column(t, names[k])].text : NULL;
-		if (texts[0] && !strncmp(texts[0], prefix, sizeof(prefix) - 1))
-			texts[0] += sizeof(prefix) - 1;
-		out[i] = (struct wait){
-			texts[0], texts[1], texts[2], texts[3], row[table_column(t, "ns")].u64, is_b
-		};
+		ns->a_ns = diff_mean(&d->a, (uint64_t)ns->a_ns);
+		ns->b_ns = diff_mean(&d->b, (uint64_t)ns->b_ns);
+		ns->difference_ns = ns->b_ns - ns->a_ns;
+		ns->size_ns = llabs(ns->difference_ns);
 	}
-	return i;
+	return ST_OK;
 }
 
-static enum status pairs_of(const struct diff *d, struct tables *a, struct tables *b,
-			    const char *table, const char *const names[4], struct diff_place **out,
-			    size_t *found, struct error *err)
+void diff_rows_sort(struct diff_row *rows, size_t count)
 {
-	size_t count = table_count(tables_find(a, table)) + table_count(tables_find(b, table));
-	struct wait *all = calloc(count + 1, sizeof(*all));
-	struct diff_place *places = *out = calloc(count + 1, sizeof(*places));
-	uint64_t ns[2] = { 0, 0 };
-
-	if (!all || !places) {
-		free(all);
-		return fail_memory(err);
-	}
-	count = waits_take(a, table, names, false, all);
-	count += waits_take(b, table, names, true, all + count);
-	sort_rows(all, count, sizeof(*all), by_place);
-	for (size_t i = 0; i < count; i++) {
-		ns[all[i].is_b] += all[i].ns;
-		if (i + 1 < count && !sort_compare(&all[i], &all[i + 1], by_place))
-			continue;
-		struct diff_place *p = &places[(*found)++];
-		*p = (struct diff_place){ all[i].cause,
-					  all[i].range,
-					  all[i].python,
-					  all[i].call,
-					  { .a_ns = diff_mean(&d->a, ns[0]),
-					    .b_ns = diff_mean(&d->b, ns[1]) } };
-		p->ns.difference_ns = p->ns.b_ns - p->ns.a_ns;
-		p->ns.size_ns = llabs(p->ns.difference_ns);
-		ns[0] = ns[1] = 0;
-	}
-	free(all);
-	SORT_BY(places, *found, DOWN(struct diff_place, ns.size_ns), UP(struct diff_place, cause),
-		UP(struct diff_place, range), UP(struct diff_place, python),
-		UP(struct diff_place, call));
-	return ST_OK;
+	SORT_BY(rows, count, DOWN(struct diff_row, ns.size_ns), UP(struct diff_row, texts[0]),
+		UP(struct diff_row, texts[1]), UP(struct diff_row, texts[2]),
+		UP(struct diff_row, texts[3]));
 }
 
 enum status diff_places_take(struct diff *d, struct tables *a, struct tables *b, struct error *err)
@@ -218,11 +190,14 @@ enum status diff_places_take(struct diff *d, struct tables *a, struct tables *b,
 	static const char *const waits[] = { "cause", "range", "python", "call" };
 	static const char *const model[] = { "what", "place", NULL, NULL };
 
-	TRY(pairs_of(d, a, b, "idle", waits, &d->places, &d->place_count, err));
-	return pairs_of(d, a, b, "places", model, &d->model, &d->model_count, err);
+	TRY(diff_rows_take(d, a, b, "idle", waits, &d->places, &d->place_count, err));
+	diff_rows_sort(d->places, d->place_count);
+	TRY(diff_rows_take(d, a, b, "places", model, &d->model, &d->model_count, err));
+	diff_rows_sort(d->model, d->model_count);
+	return ST_OK;
 }
 
-void diff_place_text(const struct diff_place *p, char out[DIFF_PLACE])
+void diff_place_text(const struct diff_row *p, char out[DIFF_PLACE])
 {
 	const char *range = p->range && p->range[0] ? p->range : p->call ? p->call : "";
 	const char *python = p->python ? p->python : "";
@@ -242,7 +217,7 @@ static void most_of(const struct diff *d, const struct diff_part *p, char out[DI
 {
 	out[0] = '\0';
 	for (size_t i = 0; p->phase && i < d->owner_count; i++) {
-		const struct diff_owner *o = &d->owners[i];
+		const struct diff_row *o = &d->owners[i];
 
 		if (strcmp(o->class, p->class) || strcmp(o->phase, p->phase) ||
 		    !goes_along(o->ns.difference_ns, d))
@@ -251,7 +226,7 @@ static void most_of(const struct diff *d, const struct diff_part *p, char out[DI
 		return;
 	}
 	for (size_t i = 0; p->cause && i < d->place_count; i++) {
-		const struct diff_place *one = &d->places[i];
+		const struct diff_row *one = &d->places[i];
 
 		if (strcmp(one->cause, p->cause) || !goes_along(one->ns.difference_ns, d))
 			continue;
