@@ -73,7 +73,6 @@ static void tell_parts(struct finding *out, const double ns[LAUNCH_PARTS],
 			   span_beside(b, ns[second], ns[first]));
 
 	/* append ": 7.5 ms in forward", then ", ..." */
-	size_t len = strlen(out->evidence);
 	for (i = 0; i < LAUNCH_PARTS; i++)
 		if (ns[i] >= NO_PART_NS)
 			rule_tell(out, "%s %s %s", strchr(out->evidence, ':') ? "," : ":",

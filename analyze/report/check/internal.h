@@ -32,6 +32,8 @@ static inline uint64_t fact(const struct judge *j, enum fact which)
 /* Stores the sentence and the count in *j, and returns the verdict. */
 __attribute__((format(printf, 4, 5))) enum verdict conclude(struct judge *j, enum verdict v,
 							    uint64_t count, const char *fmt, ...);
+#define good(j, ...)    conclude(j, VERDICT_GOOD, 0, __VA_ARGS__)
+#define unknown(j, ...) conclude(j, VERDICT_UNKNOWN, 0, __VA_ARGS__)
 /* Returns a figure of the rank's row in `trust`. */
 uint64_t trusted(const struct judge *j, const char *column);
 bool is_part(const struct judge *j);
