@@ -251,13 +251,13 @@ enum status engine_accumulate(struct engine_result *out, const struct engine_req
 	pthread_t *threads = helpers ? calloc(helpers, sizeof(*threads)) : NULL;
 	if (!threads)
 		helpers = 0;
-	for (unsigned i = 0; i < helpers && i + 1 < e.how->count; i++)
-		if (pthread_create(&threads[started], NULL, work, &e) == 0)
-			started++;
 	if (how->show && (e.open = calloc(how->count ? how->count : 1, sizeof(*e.open)))) {
 		e.all_bytes = bytes_of(how);
 		ticker = progress_start(&(struct progress_hooks){ look, show }, &e);
 	}
+	for (unsigned i = 0; i < helpers && i + 1 < e.how->count; i++)
+		if (pthread_create(&threads[started], NULL, work, &e) == 0)
+			started++;
 	work(&e); /* this thread works too, alone if no other could be started */
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);

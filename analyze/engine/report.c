@@ -61,11 +61,12 @@ enum status acc_name_row(struct accumulator *f, struct name_rows *r, const struc
 {
 	uint32_t process = acc_process(f, e->track);
 
-	if (process != r->process && r->cap)
-		memset(r->rows, 0, r->cap * sizeof(*r->rows));
-	r->process = process;
 	TRY(vec_reserve(&r->rows, &r->cap, (size_t)e->name + 1, err));
-	*place = &r->rows[e->name];
+	struct name_row *cached = &r->rows[e->name];
+	if (cached->process != process)
+		*cached = (struct name_row){ .process = process };
+	r->process = process;
+	*place = &cached->row;
 	return ST_OK;
 }
 

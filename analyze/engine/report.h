@@ -56,12 +56,15 @@ struct accumulator { /* one report over one input; used by one thread */
 	bool is_second;        /* an earlier report owns the state */
 };
 
-/* A cache from an event's name to its row, for the process used last. It pays because names repeat
- * very often and the process hardly changes. */
+/* A cache from an event's name to its row, for the process that had the name last.  It pays because
+ * names repeat very often and the process of a name hardly changes. */
 struct name_rows {
-	union value **rows;
+	struct name_row {
+		union value *row;
+		uint32_t process;
+	} * rows;
 	size_t cap;
-	uint32_t process;
+	uint32_t process; /* of the latest event */
 };
 
 /*

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/shared.h"
 
-enum { NAMES_MOST = 4096 /* names of one input; names that contain numbers are unlimited */ };
-
 static RANK_TABLE_TYPE(actions, &table_ranks, ACTION_COLUMNS, .nest = NEST_NEVER);
 
 struct actions {
 	struct name_rows rows;
-	size_t row_count;
 };
 
 /* Returns the row of a name; *row is NULL if there are too many names. */
@@ -18,10 +15,11 @@ static enum status row_of(struct accumulator *f, const struct event *e, union va
 	union value keys[RANK_KEYS + 1], **place;
 
 	TRY(acc_name_row(f, &a->rows, e, &place, err));
-	if (!*place && a->row_count < NAMES_MOST) {
-		a->row_count++;
+	if (!*place) {
+		acc_rank(f, a->rows.process, keys);
 		keys[ACTION_NAME].text = trace_text(f->trace, e->name, NULL);
-		TRY(acc_row(f, "actions", a->rows.process, keys, place, err));
+		if (table_takes(tables_find(f->tables, "actions"), keys))
+			TRY(acc_row(f, "actions", a->rows.process, keys, place, err));
 	}
 	*row = *place;
 	return ST_OK;

@@ -126,6 +126,33 @@ void test_partial_orders(void)
 	}
 }
 
+/* A hostile file whose call paths go in a circle: each node is above the other. */
+void test_partial_circle(void)
+{
+	static const struct report_type *const stacks[] = { &report_stacks, NULL };
+	struct engine_result r;
+	union value keys[] = { { .u64 = 0 },          { .text = "node" }, { .u64 = 7 },
+			       { .u64 = 0 },          { .u64 = 0 },       { .text = "gemm" },
+			       { .text = "gpu_work" } },
+		    *row;
+
+	CHECK_OK(engine_result_init(&r, stacks, CEILING, NULL), NULL);
+	CHECK_OK(engine_result_input(&r, "a", &(struct engine_outcome){ .is_in_tables = true },
+				     NULL),
+		 NULL);
+	struct table *t = tables_find(r.tables, "paths");
+	CHECK_U64(table_keys(table_type(t)), sizeof(keys) / sizeof(keys[0]));
+	for (uint64_t i = 1; i <= 2; i++) {
+		keys[3].u64 = i;
+		keys[4].u64 = 3 - i;
+		if (CHECK_OK(table_row(t, keys, &row, NULL), NULL))
+			row[table_column(t, "gpu_ns")].u64 = 5;
+	}
+	CHECK_OK(engine_result_finish(&r, false, NULL), NULL);
+	CHECK(table_count(tables_find(r.tables, "stacks")) > 0);
+	engine_result_release(&r);
+}
+
 void test_partial_cut(void)
 {
 	struct buf whole;

@@ -161,7 +161,7 @@ static enum status tree_take(struct tables *all, struct tree_node **out, struct 
 
 		for (const struct tree_node *n = &nodes[i]; n->above && depth <= count; depth++)
 			n = n->above;
-		if (depth > TREE_DEPTH_MAX)
+		if (depth > count || depth > TREE_DEPTH_MAX) /* a circle, or too deep */
 			nodes[i].above = NULL;
 	}
 	return ST_OK;
