@@ -5,23 +5,23 @@
 
 #include <stdlib.h>
 
-/* Each input gives a window of its batch at a time, so that a batch of many inputs has about
- * OUT_EVENTS events however large the batches of the inputs are. */
+/* Each input provides a window of its batch at a time, so that a batch of many inputs has about
+ * OUT_EVENTS events, whatever the sizes of the inputs' batches. */
 enum { OUT_EVENTS = 4096, WINDOW_LEAST = 64 };
 
 struct merge_input {
 	struct run_input is;
-	uint64_t begin_ns, end_ns; /* of the next event, where comparing finds them in the cache */
-	const struct event *at, *window_end, *end; /* of its batch */
-	struct event last; /* times only: rounding by a fit must not change the order */
+	uint64_t begin_ns, end_ns; /* of the next event; here they are in the cache */
+	const struct event *at, *window_end, *end; /* next event; ends of window, batch */
+	struct event last; /* only its times: rounding by a fit must not change the order */
 };
 
 struct merge_source {
 	struct source source;
 	struct merge_input *inputs;
 	size_t count, window;
-	struct heap heap;  /* of inputs with events in their windows */
-	size_t fill_from;  /* first input to be asked for more; fill_until: none is */
+	struct heap heap;  /* inputs with events in their windows */
+	size_t fill_from;  /* first input to refill; equal to fill_until: none */
 	size_t fill_until; /* one past the last */
 	input_fault fault;
 	void *self;
@@ -38,8 +38,8 @@ uint64_t clock_fit_at(const struct clock_fit *fit, uint64_t t_ns)
 	return t_ns + (uint64_t)shift_ns;
 }
 
-/* Two begins may become equal, and then the longer event would be second: it begins 1 ns later
- * instead. */
+/* Maps the times of a batch.  If two begins become equal and the longer event would be second, it
+ * begins 1 ns later. */
 static void fit_batch(struct merge_input *in, struct batch *batch)
 {
 	struct event *e = batch->events, *end = e + batch->count;

@@ -5,13 +5,13 @@
 
 #include <stdlib.h>
 
-enum { READ_LEAST = 4096, READ_MOST = 64 * 1024 }; /* bytes of a run read at once */
+enum { READ_LEAST = 4096, READ_MOST = 64 * 1024 }; /* bytes per read of a run */
 
 struct run_reader {
 	uint8_t *bytes;
-	struct bytes in;           /* what of `bytes` is not decoded yet: the row of ... */
-	uint64_t begin_ns, end_ns; /* ... the next event */
-	uint64_t at, left;         /* of the file */
+	struct bytes in;           /* bytes not decoded yet, from the next event's row */
+	uint64_t begin_ns, end_ns; /* times of the next event */
+	uint64_t at, left;         /* range of the file */
 };
 
 struct runs {
@@ -19,7 +19,7 @@ struct runs {
 	struct run_reader *readers;
 	size_t count, read_cap;
 	uint32_t most_words;
-	struct heap heap; /* of readers with an event */
+	struct heap heap; /* readers with an event */
 };
 
 size_t row_encode(const struct event *e, uint32_t words, uint8_t *out)
@@ -57,7 +57,7 @@ size_t row_encode(const struct event *e, uint32_t words, uint8_t *out)
 	return (size_t)(p - out);
 }
 
-/* False: the row is not of a shared event. */
+/* Reads a row of a shared event.  Returns false if the row is not one. */
 static inline bool take_shared(struct bytes *in, const struct row_shared *shared, struct event *e)
 {
 	uint32_t place = bytes_left(in) < ROW_SHARED_BYTES ? 0 : get_u32(in->at);
@@ -174,7 +174,7 @@ static enum status reader_fill(const struct runs *r, struct run_reader *reader, 
 	return ST_OK;
 }
 
-/* Reads the times of the next event; false in *has_more at the end of the run. */
+/* Reads the times of the next event; *has_more is false at the end of the run. */
 static inline enum status reader_advance(const struct runs *r, struct run_reader *reader,
 					 bool *has_more, struct error *err)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * runs.h - merges the sorted runs in the scratch file of a spool, which alone uses this.
- */
+/* runs.h - merges the sorted runs in the scratch file of a spool; only spool.c uses it. */
 #pragma once
 
 #include "convert/spool/scratch.h"
@@ -9,22 +7,22 @@
 #include "schemas/model/event.h"
 
 /*
- * An event as bytes, while it waits in a spool:
+ * The format of an event in a spool, a row:
  *
- *	size of all | kind, subkind, phase, flags | track | name | argument schema | how many
- * argument values, and which of the next are there: 4 bytes each correlation, value: 8 bytes each |
- * step, path: 4 bytes each | argument values: varints
+ *	size in bytes | kind, subkind, phase, flags | track | name | argument schema |
+ *	number of argument values, and which of the next two exist: 4 bytes each;
+ *	correlation, value: 8 bytes each | step, path: 4 bytes each | argument values: varints
  *
- * Of an event without argument values that equals many others there may be ROW_SHARED and its
- * number among those that the spool keeps, in 4 bytes, instead.  Its times are not in the row: in
- *memory they are in the event's key, and in a sorted run 16 bytes before the row.  Only the process
- *that wrote a row reads it.
+ * An event without argument values that equals many others may instead be 4 bytes: ROW_SHARED and
+ * its number among the events that the spool keeps.  Its times are not in the row: in memory they
+ * are in the event's key, and in a sorted run 16 bytes before the row.  Only the process that wrote
+ * a row reads it.
  */
 enum {
 	ROW_TIMES = 16,
 	ROW_HEAD = 24,
 	ROW_REST = 24,
-	ROW_WORDS = 20, /* of the head: where their number is */
+	ROW_WORDS = 20, /* offset of the number of argument values */
 	ROW_SHARED_BYTES = 4,
 };
 #define ROW_SHARED (UINT32_C(1) << 31)
@@ -46,19 +44,19 @@ static inline uint32_t row_size(const uint8_t *row)
 
 /* Writes a row to `out`, which has row_most() bytes; returns its length. */
 size_t row_encode(const struct event *e, uint32_t words, uint8_t *out);
-/* The events of ROW_SHARED, without times. */
+/* The events to which ROW_SHARED refers, without times. */
 struct row_shared {
 	struct event *events;
 	size_t count, cap;
 };
 /*
- * Reads a row, its row_words() argument values into `words`.  The times are the caller's.  A
+ * Reads a row, and its row_words() argument values into `words`.  Does not set the times.  A
  * damaged row sets in->is_truncated.
  */
 void row_decode(struct bytes *in, const struct row_shared *shared, struct event *e,
 		uint64_t *words);
 
-/* A sorted run in the scratch file, all of one group. */
+/* A sorted run in the scratch file, with events of one group. */
 struct run {
 	uint64_t at, size; /* bytes */
 	uint32_t group;
@@ -72,18 +70,18 @@ struct run_batch {
 	size_t count, word_count;
 	size_t cap, word_cap; /* word_cap: at least the most words of one event */
 };
-/* Adds the event of the row at `in`, of which at least the head is there; returns false if the
+/* Adds the event of the row at `in`, of which at least the head is complete.  Returns false if the
  * batch is full. */
 bool run_batch_add(struct run_batch *b, uint64_t begin_ns, uint64_t end_ns, struct bytes *in);
 
 struct runs;
 /* Returns how many runs can be merged at once with `bytes` of memory; at least 2. */
 size_t runs_fan_in(size_t bytes, uint32_t most_words);
-/* Everything is borrowed.  Events of equal times have the order of `list`.  No event has more than
- * `most_words` argument values. */
+/* Opens runs, all of which are borrowed.  Events with equal times have the order of `list`.  No
+ * event has more than `most_words` argument values. */
 enum status runs_open(struct runs **out, const struct scratch *scratch, const struct run *list,
 		      size_t count, size_t bytes, uint32_t most_words, struct error *err);
 /* Empties `out` and fills it with the next events; returns ST_END if there are none. */
 enum status runs_next(struct runs *r, struct run_batch *out, struct error *err);
-size_t runs_bytes(const struct runs *r); /* of memory; 0 for NULL */
+size_t runs_bytes(const struct runs *r); /* bytes of memory; 0 for NULL */
 void runs_close(struct runs *r);         /* accepts NULL */

@@ -10,24 +10,24 @@
 #include <string.h>
 
 enum {
-	WRITE_BYTES = 16 * 1024, /* rows are written to the scratch file so many bytes at once */
-	OUT_EVENTS = 256,        /* of a batch */
+	WRITE_BYTES = 16 * 1024, /* bytes per write to the scratch file */
+	OUT_EVENTS = 256,        /* events of a batch */
 	OUT_WORDS = 4 * OUT_EVENTS,
-	SHARED_MOST = 16 * 1024, /* events that others share */
-	SHARED_PART = 16,        /* of the budget that they may take */
-	SLACK_BYTES = 64 * 1024, /* of the budget: rows to write, and a batch that comes out */
+	SHARED_MOST = 16 * 1024, /* most shared events */
+	SHARED_PART = 16,        /* divisor: their share of the budget */
+	SLACK_BYTES = 64 * 1024, /* part of the budget for rows to write and a batch */
 };
 
 struct key {
-	uint64_t begin_ns, end_ns; /* end_ns: KEY_OPEN and its place in `open`, if not known yet */
+	uint64_t begin_ns, end_ns; /* end_ns: KEY_OPEN and an index into `open` if unknown */
 	uint32_t group;
-	uint32_t row; /* where in `rows` the event stands */
+	uint32_t row; /* offset of the event in `rows` */
 };
 
 #define KEY_OPEN (UINT64_C(1) << 63)
-#define HOLE     UINT32_MAX /* the group of an event that was taken back */
+#define HOLE     UINT32_MAX /* group of an event that was taken back */
 
-/* Of each place for a key, with its share of the ascents. */
+/* Memory for each key, including its entry in `ascents`. */
 #define KEY_BYTES (sizeof(struct key) + sizeof(uint32_t))
 
 struct spool {
@@ -36,21 +36,21 @@ struct spool {
 	const char *folder;
 	struct spool_totals totals;
 
-	/* Events in memory: rows in the order in which they came, and a key for each.  There is
-	 * always place for as many keys again, to sort them. */
+	/* Events in memory: rows in the order in which they arrived, and a key for each.  There is
+	 * always space for twice as many keys, to sort them. */
 	uint8_t *rows;
 	size_t rows_len, rows_cap;
 	struct key *keys;
 	size_t count, key_cap;
-	uint32_t *ascents; /* where a key is before the one in front of it */
+	uint32_t *ascents; /* indices of keys that precede their predecessor */
 	size_t ascent_cap;
-	uint32_t most_words; /* argument values of one event, of all so far */
-	uint32_t *open; /* the keys of events whose end is not known; of a free place the next */
+	uint32_t most_words; /* most argument values of any event so far */
+	uint32_t *open;      /* keys of events without an end; free entries are a list */
 	size_t open_count, open_cap;
-	size_t stay_count;  /* keys that the last flush has left in memory */
-	uint32_t open_free; /* 1 + the first free place, 0: none */
-	uint64_t *taken;    /* the argument values of the event that was taken back last */
-	size_t taken_cap, hole_count; /* keys of events that were taken back */
+	size_t stay_count;            /* keys that the last flush left in memory */
+	uint32_t open_free;           /* 1 + the first free entry; 0: none */
+	uint64_t *taken;              /* argument values of the event that was taken back last */
+	size_t taken_cap, hole_count; /* hole_count: keys of events that were taken back */
 
 	/* Runs in the scratch file. */
 	struct scratch *scratch;
@@ -58,7 +58,7 @@ struct spool {
 	size_t run_count, run_cap;
 	struct buf write;
 
-	/* While events come out. */
+	/* State while events are returned. */
 	bool is_ending;
 	size_t at; /* the next key, or the next run in the list */
 	struct run_batch batch;
@@ -132,7 +132,7 @@ static uint32_t event_words(const struct spool *s, const struct event *e)
 	return e->args ? trace_get_schema(s->trace, e->schema)->arg_count : 0;
 }
 
-/* ---- sorting what is in memory ---- */
+/* ---- sorting keys in memory ---- */
 
 static inline bool key_before(const struct key *a, const struct key *b)
 {
@@ -153,8 +153,8 @@ static void holes_close(struct spool *s)
 	s->hole_count = 0;
 }
 
-/* A merge sort of the ascents that are there: most inputs are nearly in order.  It is stable, so
- * events of equal times stay in the order in which they came. */
+/* Merges the ascending sequences that exist already, because most inputs are nearly in order.  The
+ * sort is stable, so events with equal times stay in the order in which they arrived. */
 static enum status keys_sort(struct spool *s, struct error *err)
 {
 	struct key *from = s->keys, *to, *swap;
@@ -212,7 +212,7 @@ static enum status run_end(struct spool *s, struct run *run, struct error *err)
 	return ST_OK;
 }
 
-/* The first `count` keys stay in memory, again in the order in which they came. */
+/* Keeps the first `count` keys in memory, again in the order in which they arrived. */
 static enum status keys_keep(struct spool *s, size_t count, struct error *err)
 {
 	SORT_BY(s->keys, count, UP(struct key, row));
@@ -233,14 +233,15 @@ static enum status keys_keep(struct spool *s, size_t count, struct error *err)
 	return ST_OK;
 }
 
-/* Open events stay, and what begins with one: if they end together, the first to come is first. */
+/* Returns whether a key stays in memory: open events do, and events that begin together with one,
+ * because if they also end together, the first to arrive comes first. */
 static bool key_stays(const struct spool *s, const struct key *key, size_t kept)
 {
 	return key->end_ns >= KEY_OPEN ||
 	       (kept && kept < s->count / 2 && s->keys[kept - 1].begin_ns == key->begin_ns);
 }
 
-/* A run for each group that is in memory; then memory is empty but for what stays. */
+/* Writes a run for each group in memory, and then keeps only the keys that stay. */
 static enum status spool_flush(struct spool *s, struct error *err)
 {
 	size_t kept = 0;
@@ -284,22 +285,22 @@ static enum status spool_flush(struct spool *s, struct error *err)
 	return keys_keep(s, kept, err);
 }
 
-/* ---- events in ---- */
+/* ---- putting events ---- */
 
 static size_t grown(size_t cap, size_t wanted)
 {
 	return wanted <= cap ? cap : wanted < 2 * cap ? 2 * cap : wanted;
 }
 
-/* Makes place for one event more, after a flush if the budget would be passed.  New memory is not
- * touched before it is used, which vec_reserve() would do. */
+/* Makes space for one more event, and flushes before if the budget would be exceeded.  It does not
+ * use vec_reserve(), which would touch new memory before it is used. */
 static enum status memory_reserve(struct spool *s, size_t row, struct error *err)
 {
 	size_t rows_cap = grown(s->rows_cap, s->rows_len + row);
 	size_t key_cap = grown(s->key_cap, 2 * (s->count + 1));
 	struct key *keys;
 
-	/* A flush that leaves most where it is would come again at once. */
+	/* A flush that leaves most keys in memory would be repeated at once. */
 	if (s->count > 2 * s->stay_count &&
 	    (rows_cap + key_cap * KEY_BYTES + s->batch.shared.cap * sizeof(struct event) >
 		     s->budget_bytes - SLACK_BYTES ||
@@ -445,9 +446,9 @@ enum status spool_take_back(struct spool *s, uint32_t place, struct event *e, st
 	return ST_OK;
 }
 
-/* ---- events out ---- */
+/* ---- returning events ---- */
 
-/* Runs [first, first + count) become one, in their place. */
+/* Replaces the runs [first, first + count) by one. */
 static enum status runs_join(struct spool *s, size_t first, size_t count, struct error *err)
 {
 	struct run *at = &s->list[first], joined = *at;
@@ -484,7 +485,7 @@ static enum status runs_join(struct spool *s, size_t first, size_t count, struct
 	return ST_OK;
 }
 
-/* Opens the runs of the next group; neighbours are merged until all can be open at once. */
+/* Opens the runs of the next group.  Adjacent runs are merged until all can be open at once. */
 static enum status group_open(struct spool *s, struct error *err)
 {
 	size_t first = s->at, end = first, fan_in = runs_fan_in(s->budget_bytes / 2, s->most_words);

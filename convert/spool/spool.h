@@ -30,32 +30,33 @@ enum status spool_put(struct spool *s, uint32_t group, const struct event *event
 		      struct error *err);
 
 /*
- * The same, in group 0, for an event whose end is not known yet: *place stands for it until one of
- * the next two.  What was begun in order of time is sorted already, unlike in the order of ends.
+ * Puts an event in group 0 whose end is not known yet; *place identifies it until spool_finish() or
+ * spool_take_back().  Events that were begun in time order need not be sorted, unlike in the order
+ * of their ends.
  */
 enum status spool_begin(struct spool *s, const struct event *e, uint32_t *place, struct error *err);
 void spool_finish(struct spool *s, uint32_t place, uint64_t end_ns);
 /*
- * The same for an event that equals many others but for its times, without argument values: it is
- * kept once, and each of them takes a few bytes.  *shared 0: no more are kept.
+ * Keeps an event without argument values that equals many others except for its times.  It is
+ * stored once, and each of the others needs only a few bytes.  *shared is 0 if no more can be kept.
  */
 enum status spool_share(struct spool *s, const struct event *e, uint32_t *shared,
 			struct error *err);
-const struct event *spool_shared(const struct spool *s, uint32_t shared); /* until the next one */
+const struct event *spool_shared(const struct spool *s, uint32_t shared); /* until spool_share() */
 enum status spool_begin_shared(struct spool *s, uint32_t shared, uint64_t begin_ns, uint32_t *place,
 			       struct error *err);
-/* The event is no longer in the spool; *e borrows its argument values until the next call. */
+/* Removes an event from the spool; *e borrows its argument values until the next call. */
 enum status spool_take_back(struct spool *s, uint32_t place, struct event *e, struct error *err);
 
-/* Call this after the last put, when nothing is open.  The order is group ascending, then that of
- * event.h; a batch has one group. */
+/* Returns the next batch, in the order of group, then of event.h; a batch has one group.  Must be
+ * called after the last put, when no event is open. */
 enum status spool_next(struct spool *s, uint32_t *group, struct batch *out, struct error *err);
 void spool_close(struct spool *s); /* accepts NULL */
 
 struct spool_totals {
 	uint64_t events;
-	uint64_t scratch_bytes; /* written so far, runs that were merged early included */
-	size_t runs;            /* written so far; 0: everything stayed in memory */
-	size_t peak_bytes;      /* the most memory that it had at any time */
+	uint64_t scratch_bytes; /* written so far, including runs that were merged early */
+	size_t runs;            /* number of runs written so far; 0: all events stayed in memory */
+	size_t peak_bytes;      /* most memory in use at any time */
 };
 struct spool_totals spool_totals(const struct spool *s);

@@ -10,21 +10,21 @@
 
 enum { OPEN_MOST = 1 << 20, ASYNC_MOST = 4096, KEYS_FIRST = 256 };
 
-#define ASYNC_TIDS ((uint64_t)1 << 41) /* outside of what tids are */
+#define ASYNC_TIDS ((uint64_t)1 << 41) /* greater than any tid */
 
-struct open { /* a begin that waits for its end */
+struct open { /* a begin without its end so far */
 	struct event event;
-	uint64_t *words; /* freed with it */
-	uint32_t below;  /* of the same key, index + 1; of an unused one: the next unused */
+	uint64_t *words; /* argument values; freed with it */
+	uint32_t below;  /* index + 1 of the next one of its key, or the next unused */
 };
 
-struct key { /* what pairs belong to */
+struct key { /* identifies pairs that belong together */
 	uint64_t id;
-	uint32_t top;   /* index + 1 into opens; 0: nothing is open */
-	uint32_t async; /* index + 1 */
+	uint32_t top;   /* index + 1 into `opens`; 0: none is open */
+	uint32_t async; /* index + 1 into `asyncs`; 0: none */
 };
 
-struct async { /* a thread made for pairs with ids */
+struct async { /* a thread created for pairs with ids */
 	uint32_t process, track;
 	bool is_busy;
 };
@@ -35,8 +35,8 @@ struct matcher {
 	struct open *opens;
 	uint32_t open_count, unused_open;
 	struct key *keys;
-	struct map key_ids;            /* to the index in keys */
-	uint32_t key_count, keys_most; /* keys_most: where keys without open begins are dropped */
+	struct map key_ids;            /* ids to indices into `keys` */
+	uint32_t key_count, keys_most; /* keys_most: count that triggers drop_keys() */
 	struct async *asyncs;
 	uint32_t async_count;
 	size_t open_cap, key_cap, async_cap;
@@ -44,7 +44,7 @@ struct matcher {
 
 /* ---- keys ---- */
 
-/* Ids are seldom used again, so keys that have nothing open are dropped now and then. */
+/* Drops keys that have nothing open, because ids are rarely used again. */
 static enum status drop_keys(struct matcher *p, struct error *err)
 {
 	uint32_t live = 0;
@@ -64,7 +64,7 @@ static enum status drop_keys(struct matcher *p, struct error *err)
 	return ST_OK;
 }
 
-/* The key of a pair: what has no number nests on its track. */
+/* Finds or adds the key of an event.  Events without a pair number nest on their track. */
 static enum status key_find(struct matcher *p, const struct event *e, struct key **out,
 			    struct error *err)
 {
@@ -85,9 +85,9 @@ static enum status key_find(struct matcher *p, const struct event *e, struct key
 	return ST_OK;
 }
 
-/* ---- threads for what overlaps ---- */
+/* ---- threads for overlapping ranges ---- */
 
-/* Takes a thread of the process that nothing is open on; *async is its index + 1. */
+/* Finds or adds a thread of the process on which nothing is open; *async is its index + 1. */
 static enum status async_take(struct matcher *p, uint32_t process, uint32_t *async,
 			      struct error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chrome JSON that is not Kineto's: viztracer, TensorFlow, Chrome, Perfetto's legacy export, a
- * person's own script.  {"traceEvents": [...], ...} or the array alone, of which the closing
- * bracket may be missing, as the format allows.  Read once to its end, through a spool.
+ * Reads Chrome JSON that is not Kineto's: of viztracer, TensorFlow, Chrome, Perfetto's legacy
+ * export or a user's own script.  It is {"traceEvents": [...], ...} or only the array, whose
+ * closing bracket may be missing, as the format allows.  It is read once to its end, through a
+ * spool.
  */
 #include "convert/input/input.h"
 #include "convert/source/chrome/internal.h"
@@ -11,14 +12,15 @@
 
 enum {
 	KEY_BYTES = 1 << 20,
-	/* Of a value at the top level: some files hold all their sources there. */
+	/* Most bytes of a top-level value that is kept: some files contain all their source code
+	 * there. */
 	KEPT_BYTES = 4096,
 	MEMBERS_BYTES = 32 << 20,
 };
 
 #define BASE_MOST ((uint64_t)1 << 62)
 
-/* What the letter of an element means; one that is not listed is an instant that keeps it. */
+/* The meaning of an element's letter; an unknown letter is an instant that keeps the letter. */
 enum phase_type {
 	AS_MARK,
 	AS_SPAN,
@@ -57,7 +59,7 @@ static bool take_us(const struct json *value, int64_t *ns)
 	       json_us_to_ns(value->text, value->len, ns) && *ns >= -IMPORT_TIME_MOST;
 }
 
-/* False: the element has no times. */
+/* Sets the event's times.  Returns false if the element has no valid ones. */
 static bool take_times(struct chrome_import *j, bool is_span, struct event *e)
 {
 	const struct kineto_event *k = &j->document.event;
@@ -67,7 +69,7 @@ static bool take_times(struct chrome_import *j, bool is_span, struct event *e)
 		return false;
 	if (is_span && k->dur.type != JSON_END && !take_us(&k->dur, &dur_ns))
 		return false;
-	/* As in viewers, a span without a duration is open to the end, which nobody knows. */
+	/* As in viewers, a span without a duration stays open, and its end is unknown. */
 	if (is_span && k->dur.type == JSON_END)
 		e->flags |= EVENT_NEVER_ENDED;
 	return import_times(&j->to, e, begin_ns, dur_ns);
@@ -85,7 +87,7 @@ static enum status take_metadata(struct chrome_import *j, struct error *err)
 
 	if ((!of_thread && !kineto_is(&e->name, "process_name")) || !m ||
 	    m->value.type != JSON_STRING)
-		return ST_OK; /* how viewers sort */
+		return ST_OK; /* others only sort rows in viewers */
 	TRY(kineto_id_of(&j->args, &e->pid, &pid, err));
 	TRY(kineto_id_of(&j->args, &e->tid, &tid, err));
 	TRY(kineto_name(&j->args, &m->value, &name, err));
@@ -94,7 +96,7 @@ static enum status take_metadata(struct chrome_import *j, struct error *err)
 
 /* ---- arguments and members ---- */
 
-/* Members that an event of ours does not have: category, letter of an instant, colours, scopes. */
+/* Keeps members that our events do not have: category, letter of an instant, colours, scopes. */
 static enum status take_members(struct chrome_import *j, enum phase_type as, struct error *err)
 {
 	const struct kineto_event *e = &j->document.event;
@@ -106,8 +108,8 @@ static enum status take_members(struct chrome_import *j, enum phase_type as, str
 	return kineto_args_put_others(&j->args, e, err);
 }
 
-/* Of a category that no known tool writes it is a range that somebody named, so it has its place in
- * phases and paths. */
+/* Returns the class of a range.  A category of no known tool is an annotation, because somebody
+ * named the range; so it can be a phase or part of a path. */
 uint8_t chrome_range_class(const struct json *cat)
 {
 	static const struct {
@@ -137,12 +139,12 @@ static enum status put_pair(struct chrome_import *j, struct event *e, enum phase
 
 	if (!j->pairs)
 		TRY(spool_open(&j->pairs, j->to.trace, &j->budget, err));
-	e->path = (uint32_t)e->subkind + 1; /* keeps the class, while subkind is of the pair */
+	e->path = (uint32_t)e->subkind + 1; /* keeps the class, because `subkind` is the pair's */
 	e->subkind = as == AS_BEGIN || as == AS_ID_BEGIN ? PAIR_BEGIN : PAIR_END;
 	e->bytes = 0;
 	if (as == AS_BEGIN || as == AS_END)
 		return spool_put(j->pairs, 0, e, 1, err);
-	/* An id belongs to its category, and to its process if it is local to that. */
+	/* An id is unique within its category, and if it is local, within its process. */
 	buf_clear(&j->key);
 	buf_put(&j->key, k->cat.text, k->cat.len);
 	buf_put_byte(&j->key, '\n');
@@ -155,8 +157,8 @@ static enum status put_pair(struct chrome_import *j, struct event *e, enum phase
 	return spool_put(j->pairs, 0, e, 1, err);
 }
 
-/* An id is a number, also as text and in hexadecimal.  Another text is of a flow only, where any
- * number of its own will do. */
+/* Returns an id as a number: it may be a text, also in hexadecimal.  Any other text is only valid
+ * for a flow, and gets a number by its hash. */
 static uint64_t number_of_id(const struct json *id, bool is_flow)
 {
 	uint64_t number = 0;
@@ -208,7 +210,8 @@ static enum status import_element(struct chrome_import *j, enum phase_type as, s
 	return is_pair ? put_pair(j, &e, as, err) : import_put(&j->to, &e, err);
 }
 
-/* Each number of a counter is a series: of one that has several, under "NAME ARGUMENT". */
+/* Converts a counter.  Each number is a series; if there are several, its name is "NAME ARGUMENT".
+ * */
 static enum status import_counter(struct chrome_import *j, struct error *err)
 {
 	const struct kineto_member *m;
@@ -254,7 +257,7 @@ static enum status take_event(struct chrome_import *j, struct error *err)
 	return as == AS_COUNTER ? import_counter(j, err) : import_element(j, as, err);
 }
 
-/* ---- around the events ---- */
+/* ---- keys around the events ---- */
 
 static void take_base(struct chrome_import *j, const struct kineto_member *m)
 {
@@ -270,7 +273,7 @@ static enum status take_key(struct chrome_import *j, struct error *err)
 	enum status status;
 
 	take_base(j, key);
-	if (kineto_is(&key->key, "viztracer_metadata")) { /* it holds the base of the times */
+	if (kineto_is(&key->key, "viztracer_metadata")) { /* contains the base of the times */
 		buf_init(&members, MEMBERS_BYTES);
 		status = kineto_members_read(&members, &key->value, err);
 		for (size_t i = 0, count = kineto_members(&members, &m); i < count; i++)
@@ -335,7 +338,7 @@ static enum status chrome_read(struct spool_source *s, struct input *in, const s
 
 /* ---- the source ---- */
 
-/* What Kineto writes and hardly anybody else. */
+/* Returns whether the head contains something that hardly any writer but Kineto writes. */
 static bool is_kineto(const uint8_t *head, size_t len)
 {
 	static const char *const signs[] = { "\"schemaVersion\"",
@@ -386,7 +389,7 @@ static int chrome_bid(const uint8_t *head, size_t len)
 
 static const struct spool_reader reader = {
 	.own_bytes = 4 << 20,
-	.spools = 2, /* events, and pairs that are not matched yet */
+	.spools = 2, /* events, and unmatched pairs */
 	.read = chrome_read,
 };
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Fields of DebugAnnotation. */
+/* Field numbers of DebugAnnotation. */
 enum {
 	KEY_IID = 1,
 	BOOL = 2,
@@ -38,7 +38,7 @@ void pftrace_arg(struct pftrace_reader *r, struct json key, struct json value)
 
 void pftrace_arg_made(struct pftrace_reader *r, struct json key, enum json_type type, size_t at)
 {
-	/* The buffer may still move: this is its place in it until pftrace_args_end(). */
+	/* The buffer may still move, so `text` is an offset until pftrace_args_end(). */
 	pftrace_arg(r, key,
 		    (struct json){ .type = type,
 				   .text = (const char *)(uintptr_t)at,
@@ -63,7 +63,7 @@ static struct json key_of(const struct pftrace_reader *r, const struct pftrace_s
 static struct json put_value(struct pftrace_reader *r, const struct pftrace_sequence *q,
 			     struct bytes annotation, unsigned depth);
 
-/* Entries or items as JSON. */
+/* Appends dictionary entries or array items as JSON. */
 static void put_nested(struct pftrace_reader *r, const struct pftrace_sequence *q,
 		       struct bytes annotation, uint32_t field, unsigned depth)
 {
@@ -98,7 +98,8 @@ static void put_nested(struct pftrace_reader *r, const struct pftrace_sequence *
 	buf_put_byte(b, field == ENTRIES ? '}' : ']');
 }
 
-/* The value: a text, a word, or what is appended to r->values.  JSON_END: none that is known. */
+/* Returns the value: a text, a word, or a number, array or object that was appended to r->values.
+ * Returns JSON_END if it has no known type. */
 static struct json put_value(struct pftrace_reader *r, const struct pftrace_sequence *q,
 			     struct bytes annotation, unsigned depth)
 {
@@ -157,7 +158,8 @@ static bool key_is(const struct json *key, const char *word)
 
 #define K(kind) (1u << KIND_##kind)
 
-/* What our writer adds to the arguments of an event, or has under a word of its own. */
+/* Reads an annotation that Tacho adds to an event or writes under a key of its own.  Returns false
+ * if it is none of these. */
 static bool take_own(struct pftrace_reader *r, unsigned kind, const struct json *key,
 		     struct bytes annotation, uint8_t *use)
 {
@@ -171,7 +173,7 @@ static bool take_own(struct pftrace_reader *r, unsigned kind, const struct json 
 	} rows[] = {
 		{ K(MEMCPY) | K(MEMSET), "GB/s", NOTHING, 0 },
 		{ K(RANGE) | K(API), "step", NOTHING, 0 },
-		{ ~0u, PATH_KEY, NOTHING, 0 }, /* it is found again */
+		{ ~0u, PATH_KEY, NOTHING, 0 }, /* it is derived again */
 		{ K(STEP), "step", NUMBER, 0 },
 		{ K(MARK), "id", NUMBER, 0 },
 		{ K(JIT) | K(OVERHEAD), "correlation", NUMBER, 0 },
@@ -214,7 +216,7 @@ uint8_t pftrace_arg_annotation(struct pftrace_reader *r, struct pftrace_sequence
 	uint8_t use = place < KINETO_USES ? (uint8_t)(PFTRACE_MEMBER + place) : PFTRACE_ODD;
 	struct json key = key_of(r, q, annotation), value;
 
-	if (r->is_own && key_is(&key, "stream")) { /* -1 is written as what it is in 64 bits */
+	if (r->is_own && key_is(&key, "stream")) { /* -1 is written as an unsigned 64-bit number */
 		struct pb_field f;
 
 		while (pb_next_padded(&annotation, &f))
@@ -248,7 +250,7 @@ enum status pftrace_args_end(struct pftrace_reader *r, struct event *e, struct k
 	const char *made = buf_text(&r->values);
 
 	if (r->values.status != ST_OK || r->element.args.status != ST_OK) {
-		pftrace_lose(r, LOSS_CEILING); /* the event is kept, without its arguments */
+		pftrace_lose(r, LOSS_CEILING); /* keep the event without its arguments */
 		count = r->element.args.len = 0;
 		r->uses[0] = PFTRACE_ODD;
 	}

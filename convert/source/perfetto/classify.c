@@ -7,9 +7,9 @@
 
 #include <strings.h>
 
-enum { ASK_AGAIN = 1 << 30 }; /* a category that does not decide alone */
+enum { ASK_AGAIN = 1 << 30 }; /* the category alone does not determine the class */
 
-/* Words of categories that our writer has and nobody else. */
+/* Classifies by words of categories that only Tacho writes. */
 static bool own_class(const struct json *cat, struct event *e)
 {
 	e->kind = (uint8_t)kind_of_word(cat->text, cat->len);
@@ -31,7 +31,7 @@ static bool own_class(const struct json *cat, struct event *e)
 	return false;
 }
 
-/* rocprofv3's and rocprofiler-systems' */
+/* Classifies by categories of rocprofv3 and rocprofiler-systems. */
 static bool rocm_class(const struct json *cat, struct event *e)
 {
 	static const struct {
@@ -56,7 +56,7 @@ static bool rocm_class(const struct json *cat, struct event *e)
 enum status pftrace_classify(struct pftrace_reader *r, uint32_t category, uint32_t name_id,
 			     struct event *e, bool *is_known, struct error *err)
 {
-	/* Names count with the category of operators alone, so that the others are kept. */
+	/* Only for the category of operators the name matters; other classes are cached. */
 	uint64_t *at = map_find(&r->classes, category), class;
 	struct json cat, name;
 
@@ -95,7 +95,7 @@ void pftrace_step_name(const struct pftrace_reader *r, struct event *e)
 	e->name = 0;
 }
 
-/* Copies of rocprofv3 say their direction in words. */
+/* Returns the direction in the name of a copy of rocprofv3. */
 static uint8_t copy_direction(const struct json *name)
 {
 	static const struct {

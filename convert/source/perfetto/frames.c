@@ -7,13 +7,13 @@
 
 enum {
 	FRAMES_BYTES = 256 * 1024,
-	PACKET_MOST = 64 << 20, /* a larger one is passed over */
+	PACKET_MOST = 64 << 20, /* larger packets are skipped */
 	HEAD_MOST = 2 * VARINT_MAX,
 	TRACE_PACKET = 1,
 };
 
 struct pftrace_frames {
-	struct input *in; /* NULL: what `z` unpacks */
+	struct input *in; /* NULL: `z` decompresses the bytes */
 	uint64_t at;
 	z_stream *z;
 	bool is_packed_over, is_damaged;
@@ -21,7 +21,7 @@ struct pftrace_frames {
 	size_t cap, begin, end;
 };
 
-/* More bytes behind those that are there; *got is 0 at the end. */
+/* Reads more bytes after those in memory; *got is 0 at the end. */
 static enum status more(struct pftrace_frames *f, size_t *got, struct error *err)
 {
 	uint8_t *to = f->data + f->end;
@@ -45,7 +45,8 @@ static enum status more(struct pftrace_frames *f, size_t *got, struct error *err
 	return ST_OK;
 }
 
-/* At least `want` bytes where the input has them.  The memory grows with what was read. */
+/* Reads until `want` bytes are in memory, if the input has them.  The memory grows only with what
+ * was read, because a length may be damaged. */
 static enum status want_bytes(struct pftrace_frames *f, size_t want, struct error *err)
 {
 	size_t got = 1;
@@ -70,7 +71,7 @@ static enum status want_bytes(struct pftrace_frames *f, size_t want, struct erro
 	return ST_OK;
 }
 
-/* Passes over bytes that no packet is larger than memory for; false: the input ends before. */
+/* Skips bytes without holding them in memory.  *is_there is false if the input ends before. */
 static enum status pass(struct pftrace_frames *f, uint64_t len, bool *is_there, struct error *err)
 {
 	*is_there = true;
@@ -96,7 +97,7 @@ static enum status cut(const struct pftrace_frames *f, struct error *fault)
 	return ST_END;
 }
 
-/* The next field of Trace; ST_END at the end of the input, or with *fault set. */
+/* Reads the next packet.  Returns ST_END at the end of the input or if it sets *fault. */
 static enum status next_packet(struct pftrace_reader *r, struct pftrace_frames *f,
 			       struct bytes *packet, struct error *fault, struct error *err)
 {
@@ -175,7 +176,7 @@ enum status pftrace_unpack(struct pftrace_reader *r, struct bytes packed, struct
 		free(f.data);
 		if (!r->is_unpacking)
 			return fail_memory(err);
-		r->damaged++; /* compressed packets hold no others */
+		r->damaged++; /* compressed packets must not be nested */
 		return ST_OK;
 	}
 	r->is_unpacking = true;

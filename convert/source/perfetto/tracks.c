@@ -15,7 +15,7 @@ enum {
 	PARENTS_MOST = 16,
 	NAME_MOST = 512,
 };
-#define ROW_TIDS ((uint64_t)1 << 42) /* rows that are no threads: outside of what tids are */
+#define ROW_TIDS ((uint64_t)1 << 42) /* numbers of rows that are no threads, above any tid */
 
 /* ---- processes ---- */
 
@@ -54,7 +54,7 @@ enum status pftrace_process_need(struct pftrace_reader *r, uint32_t machine, uin
 					.world_size = p->rank != NO_RANK ? r->world_size : 0 };
 		char host[NAME_MOST];
 
-		if (machine && !p->host) { /* machines have pids of their own */
+		if (machine && !p->host) { /* each machine has its own pids */
 			snprintf(host, sizeof(host), "%.400s, machine %u",
 				 trace_text(r->to.trace, r->host, NULL), machine);
 			TRY(import_name(&r->to, host, strlen(host), &made.host, err));
@@ -83,7 +83,7 @@ static const char *text_of(struct bytes bytes, char out[NAME_MOST])
 	return out;
 }
 
-/* What our writer says in the name of a process: "rank 3 (node-a)". */
+/* Reads the host in the name that Tacho gives a process: "rank 3 (node-a)". */
 static enum status take_own_name(struct pftrace_reader *r, struct bytes name,
 				 struct pftrace_process *p, struct error *err)
 {
@@ -162,7 +162,7 @@ static enum status describe_counter(struct pftrace_reader *r, struct pftrace_tra
 
 	t->form = PFTRACE_COUNTER;
 	while (pb_next_padded(&b, &f)) {
-		/* the SDK gives counters of a known type no name */
+		/* the SDK does not name counters of a known type */
 		if (f.number == 1 && f.u64 && f.u64 < sizeof(names) / sizeof(names[0]) && !t->name)
 			TRY(pftrace_text(r, bytes_init(names[f.u64], strlen(names[f.u64])),
 					 &t->name, err));
@@ -247,7 +247,7 @@ enum status pftrace_describe(struct pftrace_reader *r, uint32_t machine, struct 
 enum status pftrace_describe_sequence(struct pftrace_reader *r, uint32_t machine, uint64_t sequence,
 				      struct bytes thread, struct error *err)
 {
-	/* A number that no writer draws: nothing else can have this track. */
+	/* No writer uses this number, so no other track can have it. */
 	uint64_t uuid = hash_word(hash_word(0, sequence), machine) | 1, *at;
 	struct pftrace_track *t;
 
@@ -260,9 +260,9 @@ enum status pftrace_describe_sequence(struct pftrace_reader *r, uint32_t machine
 	return describe_thread(r, t, thread, err);
 }
 
-/* ---- where an event lies ---- */
+/* ---- the track of an event ---- */
 
-/* The number behind a word in the name of a row: "Stream 7", "STREAM [7]". */
+/* Finds the number after a word in the name of a row: "Stream 7", "STREAM [7]". */
 static bool number_behind(const char *text, const char *word, uint64_t *out)
 {
 	const char *at = strcasestr(text, word);
@@ -278,7 +278,7 @@ static bool number_behind(const char *text, const char *word, uint64_t *out)
 	return true;
 }
 
-/* What the names of the row and of those above it say: GPU, stream, context. */
+/* Reads GPU, stream and context from the names of the row and of the rows above it. */
 static void read_name(struct pftrace_reader *r, struct pftrace_track *t,
 		      const struct pftrace_track *from)
 {
@@ -286,7 +286,7 @@ static void read_name(struct pftrace_reader *r, struct pftrace_track *t,
 	const char *text = trace_text(r->to.trace, from->name, NULL);
 	uint64_t number;
 
-	/* Our rows say it in the name of the one above. */
+	/* In our own files the GPU is in the name of the row above. */
 	for (size_t i = from == t && r->is_own ? 3 : 0;
 	     t->device == NO_ID && i < sizeof(words) / sizeof(*words); i++)
 		if (number_behind(text, words[i], &number) && number < NO_ID) {
@@ -338,7 +338,8 @@ enum status pftrace_resolve(struct pftrace_reader *r, struct pftrace_track *t, s
 	return pftrace_process_of_gpu(r, &t->process, err);
 }
 
-/* The name of a stream, where our writer put it behind its number: "Stream 7 (compute): waits". */
+/* Sets the name of a track.  In our own files it follows the number of a stream: "Stream 7
+ * (compute): waits". */
 static enum status name_made(struct pftrace_reader *r, const struct pftrace_track *t,
 			     struct error *err)
 {
