@@ -39,7 +39,7 @@ static bool counter_is_good(void)
 	if (!__get_cpuid(POWER_MANAGEMENT, &a, &b, &c, &d) || !(d & INVARIANT_TSC))
 		return false;
 	/*
-	 * The kernel uses the counter for its own clock only where it is synchronous on all cores.
+	 * The kernel uses the counter for its own clock only if it is synchronous on all cores.
 	 */
 	static const char path[] =
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -78,7 +78,7 @@ const char *tick_name(void)
 	return tick_source == TICK_COUNTER ? counter_name : "monotonic";
 }
 
-/* Reads both clocks at one instant: the closest of several pairs. */
+/* Reads both clocks at one instant, and returns the closest of several pairs. */
 static struct calibration_point measure_point(void)
 {
 	struct calibration_point best = { 0 };
@@ -102,7 +102,8 @@ static struct calibration_point measure_point(void)
 	return best;
 }
 
-/* A first estimate of the rate, good to some 100 ppm; only live totals need it this early. */
+/* Makes a first estimate of the rate, accurate to some 100 ppm.  Only live totals need it this
+ * early. */
 static void measure_rate(void)
 {
 	enum { SPIN_NS = 200000 };
@@ -146,7 +147,7 @@ void tick_calibrate(void)
 	struct calibration_point now = measure_point(), *last;
 
 	if (point_count == POINTS) {
-		/* Drops every second point of the older half. */
+		/* Drop every second point of the older half. */
 		size_t kept = 0;
 
 		for (size_t i = 0; i < POINTS / 2; i += 2)

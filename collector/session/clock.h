@@ -56,29 +56,32 @@ static inline uint64_t tick_now(void)
 }
 
 /*
- * `choice` is "monotonic", or anything else for the counter where it is usable.  Takes some 300 us.
+ * Initializes the clock.  `choice` is "monotonic", or anything else for the counter if it is
+ * usable.  Takes some 300 us.
  */
 void tick_init(const char *choice);
-/* In the child of a fork: drops the parent's calibration points; time continues. */
+/* Drops the parent's calibration points in the child of a fork; time continues. */
 void tick_forked(void);
-/* Goes on with the clock of another process, from its latest calibration point. */
+/* Continues the clock of another process from its latest calibration point. */
 void tick_adopt(enum tick_source source, uint64_t base, uint64_t tick, uint64_t ns);
-/* The latest calibration point; false: there is none. */
+/* Returns the latest calibration point, or false if there is none. */
 bool tick_latest(uint64_t *tick, uint64_t *ns);
-/* "tsc", "cntvct" or "monotonic". */
+/* Returns "tsc", "cntvct" or "monotonic". */
 const char *tick_name(void);
 
 /*
- * Adds a calibration point in some 100 ns.  Call it after taking the ticks that are to be
+ * Adds a calibration point, which takes some 100 ns.  Call it after taking the ticks that will be
  * converted.
  */
 void tick_calibrate(void);
-/* Ticks outside of the calibration points are converted along the nearest line. */
+/* Converts ticks to ns since the Unix epoch.  Ticks outside of the calibration points are
+ * extrapolated from the nearest ones. */
 uint64_t tick_to_ns(uint64_t tick);
 
-/* What one tick_now() costs, in ns; measured by tick_init(). */
+/* Returns the cost of one tick_now() in ns, which tick_init() has measured. */
 double tick_cost_ns(void);
-/* What is added to CLOCK_MONOTONIC for the times of events. */
+/* Returns the constant that is added to CLOCK_MONOTONIC for the times of events. */
 uint64_t tick_base_ns(void);
-/* Ticks per second, by the calibration so far.  Any thread after tick_init(). */
+/* Returns ticks per second, by the calibration so far.  Any thread may call it after tick_init().
+ */
 double tick_per_second(void);

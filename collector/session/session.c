@@ -42,7 +42,8 @@ static void note_change(enum change_kind kind, uint64_t at)
 	session.shared->changes_head++;
 }
 
-/* Where no writer takes changes no window begins which could not end. */
+/* Returns whether the list of changes has room for an event.  Room for ends is reserved, so that no
+ * window begins that could not end, even if no writer takes changes. */
 static bool fits(enum window_event event)
 {
 	size_t used = (size_t)(session.shared->changes_head - session.shared->changes_tail);
@@ -52,7 +53,7 @@ static bool fits(enum window_event event)
 }
 
 enum { ENVIRONMENT_MAX = 1 << 20 };
-static struct buf settings; /* of the environment, which the program may clear, as they were read */
+static struct buf settings; /* TACHO_ variables as they were first read */
 
 static void take_words(struct buf *to, const char *begin)
 {
@@ -61,7 +62,8 @@ static void take_words(struct buf *to, const char *begin)
 			buf_put(to, *e, strlen(*e) + 1);
 }
 
-/* The settings are read once more by who makes a log of what this process leaves. */
+/* Publishes the command line and the settings, which are read again if another process makes a log
+ * of the records that this process leaves. */
 static void describe_process(struct arena_header *a)
 {
 	struct buf words, command;
@@ -102,7 +104,8 @@ void session_publish_window(void)
 	if (!arena_is_mine())
 		return;
 	struct arena_header *a = arena();
-	/* in this order a reader that finds the process dead knows a window by its number */
+	/* in this order, so that a reader that finds the process dead sees a whole window with a
+	 * number */
 	atomic_store_explicit(&a->window_end, span->end, memory_order_release);
 	atomic_store_explicit(&a->window_begin, span->begin, memory_order_release);
 	atomic_store_explicit(&a->window, session.shared->window, memory_order_release);
@@ -145,7 +148,7 @@ static uint32_t mode_wanted(void)
 	return 0;
 }
 
-/* Starting to record a GPU takes time, which is spent during the steps before a window. */
+/* Starting to record a GPU takes time, so it begins during the steps before a window. */
 
 static bool may_prepare(void)
 {
@@ -177,12 +180,12 @@ static void publish(bool changed)
 	    session.shared->next_sample_step < step)
 		step = session.shared->next_sample_step;
 	if (!session.shared->step_thread && config_rank(session.config).rank == RANK_UNKNOWN)
-		step = 0; /* at its first step a program has said which rank it is */
+		step = 0; /* the rank is known at the first step */
 	atomic_store_explicit(&session.shared->words.step, step, memory_order_relaxed);
 	if (mode == session.shared->mode && !changed)
 		return;
 	if (!session.shared->mode && mode) {
-		/* Open ranges were not kept while the session was off. */
+		/* Open ranges were not recorded while the session was off. */
 		for (struct thread_state *thread = session_threads(); thread;
 		     thread = thread_next(thread))
 			thread->stale = true;
@@ -220,7 +223,7 @@ void session_feed_locked(const struct window_input *in, uint64_t now)
 	if (session.shared->exited && session.shared->prepared)
 		note_change(CHANGE_CANCEL, now);
 	session.shared->prepared &= !session.shared->exited;
-	/* no other window will come, so the log is complete */
+	/* if no other window will come, the log is complete */
 	if (changed && session.shared->machine.state == WINDOW_IDLE &&
 	    session.shared->changes_head != session.shared->changes_tail)
 		session.shared->changes[(session.shared->changes_head - 1) % CHANGES].final =
@@ -327,7 +330,7 @@ static void start_clock(void)
 	session.ticks = true;
 }
 
-/* Starts the clock and the window machine of an enabled process; the caller has the lock. */
+/* Starts the clock and the window machine of an enabled process.  The caller holds the lock. */
 static void session_begin(bool is_worker)
 {
 	const struct config *c = session.config;
@@ -363,7 +366,7 @@ static void note_time(struct thread_state *thread, const struct ring_record *r, 
 		*(uint64_t *)latest = end;
 }
 
-/* The latest that is known of the process that was adopted. */
+/* Returns the latest tick that is known of the adopted process. */
 static uint64_t last_tick(const struct arena_header *a)
 {
 	const struct tick_span ever = { .end = NEVER };
@@ -402,7 +405,7 @@ uint64_t session_adopt(struct config *config, bool died_now)
 	for (struct thread_state *thread = session_threads(); thread;
 	     thread = thread_next(thread)) {
 		ring_rewind(&thread->ring, a->commit & 1);
-		thread->track_log = 0; /* the number of another writer's log */
+		thread->track_log = 0; /* it was the number of another writer's log */
 		if (thread->windows_closed + 1 < first)
 			thread->windows_closed = first - 1;
 	}
@@ -490,16 +493,16 @@ void session_exit(uint64_t limit_ns)
 {
 	struct window_input in = session_input(WINDOW_EXIT);
 
-	/* a filter may forbid what follows; the recorder sees that the process has ended */
+	/* a seccomp filter may forbid these calls; the recorder notices that the process ended */
 	if (!session_has_begun() || arena_filters() == FILTERS_MORE)
 		return;
 	/*
-	 * The child of vfork() and that of a raw clone() run the parent's exit handlers, in a
-	 * process that the parent's threads are not in.
+	 * Children of vfork() and of a raw clone() run the parent's exit handlers, but the parent's
+	 * threads are not in these processes.
 	 */
 	if (getpid() != session.owner)
 		return;
-	/* a thread that holds the lock may have been stopped for good */
+	/* a thread that holds the lock may have been stopped forever */
 	if (!session_enter_until(in.now_ns + limit_ns))
 		return;
 	if (session.config)
@@ -513,7 +516,7 @@ void session_exit(uint64_t limit_ns)
 	signals_stop();
 }
 
-/* Of this thread: forks over a thread, perhaps itself, that was in the midst of a change. */
+/* Number of forks by this thread while some thread, perhaps itself, was changing the state. */
 static _Thread_local unsigned forks_inside;
 
 bool session_before_fork(void)
@@ -548,7 +551,7 @@ bool session_forked_parent(void)
 
 bool session_forked_child(void)
 {
-	if (forked_inside()) { /* its arena remains its parent's: nothing of it is recorded */
+	if (forked_inside()) { /* its arena remains the parent's, so it is not recorded */
 		thread_mine = NULL;
 		arena_forked(true);
 		if (!lock_is_mine(&session.lock))
@@ -558,7 +561,7 @@ bool session_forked_child(void)
 	arena_after_fork();
 	names_after_fork();
 	arena_forked(false);
-	session.owner = (pid_t)arena_thread_number(); /* a filter may forbid getpid() */
+	session.owner = (pid_t)arena_thread_number(); /* a seccomp filter may forbid getpid() */
 	threads_forked();
 	thread_mine = NULL;
 	if (session.key_made)

@@ -36,7 +36,7 @@ struct session_words {
 	_Atomic uint32_t word;
 	_Atomic uint32_t range; /* id of the name that a window waits for; 0: none */
 	_Atomic uint64_t step;  /* steps with lower numbers do not matter to the session */
-	/* The number of windows that are over; it has changed when `word` has. */
+	/* The number of windows that have ended.  It changes no later than `word`. */
 	_Atomic uint64_t over;
 };
 extern struct session_words *_Atomic session_words HIDDEN;
@@ -45,7 +45,7 @@ static inline struct session_words *session_words_now(void)
 	return atomic_load_explicit(&session_words, memory_order_relaxed);
 }
 
-/* How a window was begun by hand. */
+/* How a window was started by hand. */
 /* clang-format off */
 #define SESSION_BY(X) X(CONFIG, "") X(PROGRAM, "tacho_start()") X(CONTROL, "tacho-record --ctl start") \
 	X(SIGNAL, "SIGUSR1")
@@ -66,42 +66,45 @@ void session_stop_working(void);
 
 /* The helper thread's functions, which the session cannot call directly (helper/helper.h). */
 struct session_helper {
-	/* Called without our locks when windows change: whether CUPTI must be called here. */
+	/* Called without the session's locks when windows change.  Returns whether CUPTI must be
+	 * called in this process. */
 	bool (*is_needed)(void);
-	/* Called under the session's lock; false: out of memory. */
+	/* Starts the helper.  Called under the session's lock.  Returns false if it is out of
+	 * memory. */
 	bool (*start)(const struct config *config);
-	/* Called under the session's lock once it has started: the program changed the word. */
+	/* Called under the session's lock, after start(), when the word has changed. */
 	void (*changed)(void);
 };
 /*
- * Call it once, in the library's constructor; the arguments are borrowed for ever.  It starts only
- * the window machine.
+ * Initializes the session.  Call it once, in the library's constructor; the arguments are borrowed
+ * forever.  It starts only the window machine.
  */
 void session_init(struct config *config, const struct session_helper *helper);
-/* In place of session_init(), after arena_stay_out(): the first event only counts the process. */
+/* Replaces session_init() after arena_stay_out(): the first event only counts the process. */
 void session_stay_out(void);
 /*
- * In a process that has adopted the arena and the clock of a dead process: session_span() and
- * session_close_threads() then refer to that process's windows.  Returns the first that is not
- * wholly in a log.  The last one ends with the process: now, or otherwise with the latest that is
- * known of it.
+ * Adopts the session of a dead process, whose arena and clock this process has adopted:
+ * session_span() and session_close_threads() then refer to that process's windows.  Returns the
+ * first window that is not wholly in a log.  The last window ends with the process: now if
+ * `died_now` is set, otherwise at the latest known time of the process.
  */
 uint64_t session_adopt(struct config *config, bool died_now);
-/* In a process that has adopted the arena of a live one: shares that process's session. */
+/* Shares the session of a live process, whose arena this process has adopted. */
 void session_join(struct config *config, uint32_t program);
-/* Sets the process of the writer, so that the program can check that it is alive. */
+/* Sets the pid of the writer, so that the program can check that it is alive. */
 void session_runs_as(uint32_t pid);
-/* "/proc/self", or that of the process whose session was joined. */
+/* Returns "/proc/self", or the path of the process whose session was joined. */
 const char *session_proc(void);
-/* From the next event on the program has a helper, because CUPTI must be called there. */
+/* Makes the program start a helper at its next event, because CUPTI must be called there. */
 void session_needs_helper(void);
 /* Makes every thread check at its next event whether a helper is needed. */
 void session_look_again(void);
 const struct config *session_config(void);
 
 /*
- * The state of this thread, up to date with the session's word; NULL: it has none.  With `make` a
- * thread without a state gets one; the first one introduces the process to the recorder.
+ * Returns the state of this thread, up to date with the session's word, or NULL if it has none.
+ * With `make`, a thread without a state gets one; the first one introduces the process to the
+ * recorder.
  */
 struct thread_state *session_thread(bool make);
 
@@ -109,7 +112,7 @@ static inline uint32_t session_word_now(void)
 {
 	return atomic_load_explicit(&session_words_now()->word, memory_order_relaxed);
 }
-/* The same, faster, for a thread whose state agrees with `word` already. */
+/* Does the same as session_thread(), faster for a thread whose state already agrees with `word`. */
 static inline struct thread_state *session_thread_at(uint32_t word, bool make)
 {
 	struct thread_state *thread = thread_mine;
@@ -118,12 +121,12 @@ static inline struct thread_state *session_thread_at(uint32_t word, bool make)
 		return thread;
 	return session_thread(make);
 }
-/* The range for which a window waits begins or ends; its name is an id of texts.h. */
+/* Feeds the begin or end of the range that a window waits for; its name is an id of texts.h. */
 void session_feed_range(enum window_event event, uint32_t name);
 
 /* Feeds the window machine at tick `now`. */
 void session_feed(enum window_event event, uint64_t now, uint64_t number, const char *name);
-/* A step begins that matters by session_step. */
+/* Handles the begin of a step that `session_words.step` does not exclude. */
 void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t now);
 /* Begins a window by hand, even if recording is not enabled. */
 void session_start(enum session_by by);
@@ -132,12 +135,13 @@ void session_toggle(void);
 bool session_is_recording(void);
 /* Appends lines of "key value". */
 void session_put_status(struct buf *out);
-/* Requests a memory sample of this instant.  Makes a system call. */
+/* Requests a memory sample at tick `now`.  Makes a system call. */
 void session_sample(uint64_t now);
 
-/* Waits until the writer has processed everything before this call, at most `limit_ns`. */
+/* Waits until the writer has processed everything before this call.  Returns false if `limit_ns`
+ * has passed. */
 bool session_flush(uint64_t limit_ns);
-/* The same, and closes the log if no window is open. */
+/* Does the same as session_flush(), and closes the log if no window is open. */
 bool session_close_log(uint64_t limit_ns);
 /*
  * Makes and introduces the arena with all that the first events of this thread need, so that no
@@ -149,8 +153,8 @@ bool session_prepare(void);
 void session_exit(uint64_t limit_ns);
 
 /*
- * Handlers for pthread_atfork().  False: a handler of the program forks over a thread that changes
- * the state.  The child is not recorded then.
+ * Handlers for pthread_atfork().  They return false if a handler of the program forks over a thread
+ * that is changing the state; then the child is not recorded.
  */
 bool session_before_fork(void);
 bool session_forked_parent(void);
@@ -158,26 +162,28 @@ bool session_forked_child(void);
 
 /* ---- for the writer ---- */
 
-/* Whether the program has had an event, so that the arena has all that a writer needs. */
+/* Returns whether the program has had an event, so that the arena has everything that a writer
+ * needs. */
 bool session_has_begun(void);
-/* Whether the program waits for a round of the writer. */
+/* Returns whether the program waits for a round of the writer. */
 bool session_is_asked(void);
-/* Wakes the writer.  Async-signal-safe. */
+/* Wakes the writer.  It is async-signal-safe. */
 void session_wake_writer(void);
 /*
- * The writer has something to do, and finds it within 10 ms.  Makes no system call unless there is
- * a helper: beginning to record a GPU must not be late.
+ * Notes work for the writer, which finds it within 10 ms.  Makes no system call, unless there is a
+ * helper, because recording of a GPU must not begin late.
  */
 void session_note_work(void);
-/* Sleeps until woken, until `limit_ns` (UINT64_MAX: no limit) has passed, or a signal comes. */
+/* Sleeps until woken, until `limit_ns` (UINT64_MAX: no limit) has passed, or until a signal
+ * arrives. */
 void session_sleep(uint64_t limit_ns);
 struct session_asked {
 	uint64_t round;
-	bool waited; /* somebody waits for this round */
-	bool close;  /* the log is to be closed */
-	bool quit;   /* it is the last one */
+	bool waited; /* the program waits for this round */
+	bool close;  /* the log must be closed */
+	bool quit;   /* this is the last round */
 };
-/* Whether the last round was requested. */
+/* Returns whether the last round was requested. */
 bool session_quits(void);
 struct session_asked session_round_begins(void);
 void session_round_ends(const struct session_asked *asked);
@@ -186,7 +192,7 @@ enum change_kind {
 	CHANGE_WARMUP, /* the schedule's warmup, or the steps before a window without one */
 	CHANGE_BEGIN,
 	CHANGE_END,
-	CHANGE_CANCEL, /* a warmup without a window */
+	CHANGE_CANCEL, /* a warmup that no window followed */
 };
 struct session_change {
 	enum change_kind kind;
@@ -194,41 +200,41 @@ struct session_change {
 	uint64_t at;     /* tick */
 	bool cut_short;
 	enum session_by by;
-	bool final; /* at an end: no other window will come by the configuration, so close the log
-		     */
+	bool final; /* at an end: the configuration has no other window, so the log can be closed */
 };
 /* Handles the signals that were counted since the last call. */
 void session_take_signals(void);
-/* Takes the oldest change; false: there is none. */
+/* Removes the oldest change and returns it, or false if there is none. */
 bool session_next_change(struct session_change *out);
-/* Whether the pending changes contain the begin of a window. */
+/* Returns whether the pending changes contain the begin of a window. */
 bool session_has_begin(void);
-/* Begin and end of a window, in ticks; end 0: still open. */
+/* Returns begin and end of a window, in ticks; end 0: it is still open. */
 struct tick_span session_span(uint64_t window);
-/* When time alone will change the state, on CLOCK_MONOTONIC; UINT64_MAX: never. */
+/* Returns the time on CLOCK_MONOTONIC at which the state will change without an event; UINT64_MAX:
+ * never. */
 uint64_t session_next_ns(void);
-/* Takes the tick of a sample that was requested. */
+/* Removes the tick of a requested sample and returns it, or false if there is none. */
 bool session_next_sample(uint64_t *at);
-/* Whether new threads need rings of threads that have ended. */
+/* Returns whether new threads need the rings of threads that have ended. */
 bool session_wants_rings(void);
-/* Whether a window or its warmup is open.  Any thread may call it. */
+/* Returns whether a window or its warmup is open.  Any thread may call it. */
 bool session_is_active(void);
 /*
- * The number of ignored calls: samples and inputs that came too fast, or after the writer's death,
- * and meaningless starts and stops.
+ * Returns the number of ignored calls: samples and inputs that came too fast, or after the writer's
+ * death, and meaningless starts and stops.
  */
 uint64_t session_ignored(void);
 
-/* All threads, newest first; go on with thread_next(). */
+/* Returns the newest thread state; thread_next() returns the others. */
 struct thread_state *session_threads(void);
 /*
- * Calls put() for each range that was open in the windows up to `window` on threads that have not
- * seen their end.  put() runs under the lock, so it should only note the records.
+ * Calls put() for each range that was open in the windows up to `window`, on threads that have not
+ * noticed their end. put() runs under the lock, so it should only note the records.
  */
 void session_close_threads(uint64_t window, thread_put_fn put, void *arg);
-/* Counts a record that is put for a thread in the arena, until the next commit. */
+/* Counts a record that the writer puts on behalf of a thread, until the next commit. */
 void session_note_late(void);
 
-/* Sums over all threads, for tacho_total(). */
+/* Returns sums over all threads, for tacho_total(). */
 void session_total(uint32_t name, uint64_t *count, uint64_t *ticks);
 void session_reset_totals(void);

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-/* A signal that the user has named for us. */
+/* A signal that the user has named, and its previous action. */
 static struct named {
 	int number; /* 0: not installed */
 	struct sigaction before;
@@ -16,7 +16,8 @@ static struct named {
 
 /* Everything down to handle_toggle() is async-signal-safe: atomics, getpid, a futex call. */
 
-/* A child made by a raw clone(), or by vfork(), has the handlers and the memory, but no writer. */
+/* Returns whether this process owns the session.  A child made by a raw clone(), or by vfork(), has
+ * the handlers and the memory, but no writer. */
 static bool is_owner(void)
 {
 	return session.owner == getpid();
@@ -30,7 +31,7 @@ void trigger_ask(enum trigger_kind kind)
 	session_wake_writer();
 }
 
-/* A handler that one of ours has replaced runs as well. */
+/* Calls the handler that was replaced by ours. */
 static void chain(const struct sigaction *before, int number, siginfo_t *info, void *context)
 {
 	if (before->sa_flags & SA_SIGINFO)

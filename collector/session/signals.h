@@ -16,23 +16,23 @@
 #include "collector/schedule/trigger.h"
 
 /*
- * Installs the handler of the signal that toggles windows; signals that come before there is a
+ * Installs the handler of the signal that toggles windows.  Signals that arrive before there is a
  * writer are counted.  The child of a fork keeps this handler, so that a signal to the whole job
  * does not end its workers.
  */
 void signals_install_toggle(int number);
-/* Installs the handler of the signal that saves the ring; 0: there is none. */
+/* Installs the handler of the signal that saves the ring; 0: there is no such signal. */
 void signals_install_save(int number);
-/* The process ends: the signal that saves the ring is as it was before. */
+/* Restores the previous handler of the signal that saves the ring, because the process ends. */
 void signals_stop(void);
 
-/* How often SIGUSR1 came since the last call. */
+/* Returns how often the toggling signal arrived since the last call. */
 uint32_t signals_take_toggles(void);
 
 /*
- * Asks the writer to save the ring in its next round; `kind` is COMMAND or SIGNAL.  Any thread,
- * async-signal-safe.
+ * Requests that the writer saves the ring in its next round; `kind` is COMMAND or SIGNAL.  Any
+ * thread may call it; it is async-signal-safe.
  */
 void trigger_ask(enum trigger_kind kind);
-/* What was asked for since the last call.  Writer thread. */
+/* Returns the latest request since the last call.  Only for the writer thread. */
 enum trigger_kind trigger_asked(void);

@@ -12,7 +12,8 @@ struct latest {
 	uint64_t took[THREAD_STEPS], first, count, end;
 };
 
-/* False: the thread went on meanwhile, or is in no step, so the end of the last one is unknown. */
+/* Reads the steps after the first `taken` ones.  Returns false if the thread changed them
+ * meanwhile, or is in no step, so that the end of the last one is unknown. */
 static bool read_steps(const struct thread_state *thread, uint64_t taken, struct latest *out)
 {
 	uint64_t done = atomic_load_explicit(&thread->steps_done, memory_order_acquire), i;

@@ -7,7 +7,7 @@ enum { OWN_AT_ONCE = 128 };
 static struct thread_own *own_next;
 static size_t own_left;
 
-/* For a new thread state, which keeps it. */
+/* Returns private memory for a new thread state, which keeps it forever. */
 static struct thread_own *new_own(void)
 {
 	if (!own_left) {
@@ -27,8 +27,8 @@ void threads_have_ranges(const struct probe_ranges *ranges)
 	atomic_store_explicit(&nvtx_ranges, ranges, memory_order_release);
 }
 
-/* The ranges of NVTX, if the thread has them, and within the arena where it is another process's.
- */
+/* Returns the NVTX ranges of a thread, or NULL.  In another process they are valid only within the
+ * arena. */
 static void *ranges_of(struct thread_state *thread, const struct probe_ranges **type)
 {
 	*type = atomic_load_explicit(&nvtx_ranges, memory_order_acquire);
@@ -40,7 +40,7 @@ void threads_forked(void)
 	own_left = 0;
 }
 
-/* Ranges that lie elsewhere, in memory of that process, are not there for us. */
+/* Drops ranges outside of the arena, which are in private memory of the other process. */
 static void check_ranges(const struct arena_header *a, struct thread_state *thread)
 {
 	const struct probe_ranges *type = atomic_load(&nvtx_ranges);

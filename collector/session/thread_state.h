@@ -25,9 +25,9 @@
 #include "schemas/model/event.h"
 
 enum {
-	THREAD_DEPTH = 64,    /* open ranges that are kept; deeper ones only count */
-	THREAD_TOTALS = 1024, /* ranges have live totals for names with lower ids */
-	THREAD_STEPS = 64,    /* latest steps whose durations are kept */
+	THREAD_DEPTH = 64,    /* most open ranges that are stored; deeper ones are only counted */
+	THREAD_TOTALS = 1024, /* live totals exist for names with lower ids */
+	THREAD_STEPS = 64,    /* number of latest steps whose durations are kept */
 };
 
 struct open_range {
@@ -53,9 +53,9 @@ struct probe_ranges {
 	/* Calls put() for each range that was open in the window. */
 	void (*put_open)(void *ranges, struct thread_state *thread, const struct tick_span *window,
 			 thread_put_fn put, void *arg);
-	/* Closes all ranges; by the owner. */
+	/* Closes all ranges; called by the owner. */
 	void (*clear)(void *ranges);
-	size_t bytes; /* of that memory, for a reader outside */
+	size_t bytes; /* size of the ranges' memory, for checks by other processes */
 };
 
 struct thread_own {
@@ -63,18 +63,18 @@ struct thread_own {
 	struct ring_room room;
 };
 struct thread_state {
-	/* The owner's; as pointers they mean something in its process only. */
+	/* For the owner: these pointers are valid only in its process. */
 	struct thread_own *own;
 	struct ring_writer writer;
 	_Atomic uint32_t depth;
-	bool records; /* a window is open, by `agreed_word` */
+	bool records; /* a window is open, according to `agreed_word` */
 	_Atomic bool step_open;
 	uint64_t window_begin; /* tick */
 	uint64_t next_step;
 	_Atomic uint64_t step_begin, step_number;
 	struct open_range open[THREAD_DEPTH];
 	struct range_total totals[THREAD_TOTALS];
-	/* Where NVTX's ranges are, as bytes from here; 0 until the thread makes one. */
+	/* Offset in bytes from this struct to NVTX's ranges; 0 until the thread makes one. */
 	_Atomic int64_t nvtx;
 
 	/*
@@ -85,25 +85,25 @@ struct thread_state {
 	_Atomic uint64_t slow_noted, slow_taken; /* noted by the owner, taken by the writer */
 	_Atomic uint64_t slow_number, slow_took, slow_end;
 
-	/* Under the session's lock. */
-	uint64_t next; /* list of all: the offset of the next one, 0: none; constant */
+	/* The next members are protected by the session's lock. */
+	uint64_t next; /* offset of the next state in the list of all; 0: none; constant */
 	uint32_t tid;
-	char thread_name[16];    /* when the state was made; NUL-terminated */
-	uint64_t owners;         /* number of threads that have had it */
-	uint64_t windows_closed; /* windows whose open ranges were put */
+	char thread_name[16];    /* name when the state was made, NUL-terminated */
+	uint64_t owners;         /* number of threads that have used the state */
+	uint64_t windows_closed; /* number of windows whose open ranges were put */
 	_Atomic bool dead;       /* the owner ended */
 	bool stale;              /* the stack is from before the session was off */
 
-	/* The API probe's, which takes the ring. */
+	/* For the API probe, which drains the ring. */
 	uint64_t track_owner, track_log;
 	uint32_t track;
 
-	struct ring ring; /* with its slots behind it */
+	struct ring ring; /* must be last: its slots follow */
 };
 
 extern _Thread_local struct thread_state *thread_mine __attribute__((visibility("hidden")));
 
-/* NVTX's ranges of the thread; NULL: it has none. */
+/* Returns NVTX's ranges of the thread, or NULL if it has none. */
 static inline void *thread_nvtx(struct thread_state *thread)
 {
 	int64_t at = atomic_load_explicit(&thread->nvtx, memory_order_acquire);
@@ -113,28 +113,32 @@ static inline void *thread_nvtx(struct thread_state *thread)
 /* Sets the functions for NVTX ranges, before any thread has one; `ranges` is borrowed. */
 void threads_have_ranges(const struct probe_ranges *ranges);
 
-/* What thread_new() takes of the arena. */
+/* Returns the number of bytes that thread_new() allocates in the arena. */
 size_t thread_bytes(size_t ring_bytes);
-/* With `ring_bytes` 0 all records are counted as lost.  NULL: out of memory. */
+/* Makes a thread state.  With `ring_bytes` 0 all its records are counted as lost.  NULL: out of
+ * memory. */
 struct thread_state *thread_new(size_t ring_bytes);
-/* In the child of fork(): its threads use no private memory of the parent's. */
+/* Call it in the child of fork(): its threads must not use private memory of the parent's threads.
+ */
 void threads_forked(void);
-/* After arena_adopt(): whether all states and rings lie within the arena. */
+/* Returns whether all thread states and rings lie within an arena that arena_adopt() mapped. */
 bool threads_are_sound(void);
-/* The next thread state of the list; NULL: this is the last one. */
+/* Returns the next thread state of the list, or NULL. */
 static inline struct thread_state *thread_next(const struct thread_state *thread)
 {
 	return thread->next ? arena_at(arena(), thread->next) : NULL;
 }
-/* Ends an open record where the window does, and marks it; false: it began after the window. */
+/* Ends an open record at the end of the window, and marks it.  Returns false if it began after the
+ * window. */
 bool thread_clip_open(struct ring_record *r, const struct tick_span *window);
 /*
- * Records of what was open in the window and did not end: at most THREAD_DEPTH + 1.  Changes
- * nothing.  Called by the owner, or by any thread while the owner must catch up.
+ * Makes records of the step and ranges that were open in the window and did not end: at most
+ * THREAD_DEPTH + 1.  Changes nothing in the state.  The owner may call it, or any thread while the
+ * owner must catch up.
  */
 size_t thread_open_records(const struct thread_state *thread, const struct tick_span *window,
 			   struct ring_record out[THREAD_DEPTH + 1]);
-/* The same, one by one, with the ranges that a probe keeps for the thread. */
+/* Calls put() for each of these records, and for the ranges that a probe keeps for the thread. */
 void thread_put_open(struct thread_state *thread, const struct tick_span *window, thread_put_fn put,
 		     void *arg);
 /* Drops all open ranges and the open step; called by the owner. */
@@ -168,7 +172,7 @@ static inline void thread_add_total(struct thread_state *thread, uint32_t name, 
 	SET_RELAXED(t->ticks, GET_RELAXED(t->ticks) + ticks);
 }
 
-/* Puts a record into the ring, within the window that the thread knows of. */
+/* Puts a record into the ring, clipped to the window that the thread has noticed. */
 static inline void thread_put_record(struct thread_state *thread, struct ring_record *r,
 				     const void *tail)
 {
@@ -182,7 +186,7 @@ static inline void thread_put_record(struct thread_state *thread, struct ring_re
 		ring_put(&thread->writer, r);
 }
 
-/* Puts a record of what was open from `begin` to `end`. */
+/* Puts a record of a range or step that was open from `begin` to `end`. */
 static inline void thread_put(struct thread_state *thread, unsigned kind, uint64_t begin,
 			      uint64_t end, uint64_t word, uint64_t what)
 {
@@ -198,7 +202,7 @@ static inline void thread_put(struct thread_state *thread, unsigned kind, uint64
 	thread_put_record(thread, &r, NULL);
 }
 
-/* Returns the name of the range that was popped; 0: there was none, or it has no name. */
+/* Ends the innermost range and returns its name; 0: there was none, or it has no name. */
 static inline uint32_t thread_pop(struct thread_state *thread)
 {
 	uint32_t depth = GET_RELAXED(thread->depth);
@@ -234,7 +238,7 @@ static inline void thread_step_end(struct thread_state *thread, uint64_t now)
 			   GET_RELAXED(thread->step_number), 0);
 }
 
-/* Ends the step before at `now`, and begins this one. */
+/* Ends the previous step at `now`, and begins this one. */
 static inline void thread_step_begin(struct thread_state *thread, uint64_t number, uint64_t now)
 {
 	thread_step_end(thread, now);

@@ -15,7 +15,7 @@
 
 enum {
 	NAMES_TRIED = 1000,
-	RESERVE = 64 * 1024,   /* kept back for the last tables, losses and END */
+	RESERVE = 64 * 1024,   /* space reserved for the last tables, losses and END */
 	CHECK_BYTES = 1 << 20, /* check the free space after this many bytes */
 	FOLDER_MAX = 3072,
 };
@@ -106,7 +106,7 @@ static enum status file_open(struct store **out, const struct store_place *place
 	struct rlimit r;
 
 	s->limit = place->max_bytes ? place->max_bytes : UINT64_MAX;
-	if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur < s->limit) /* infinity is the most */
+	if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur < s->limit) /* RLIM_INFINITY is most */
 		s->limit = r.rlim_cur;
 	s->min_free = place->min_free;
 	*out = &s->store;
@@ -127,7 +127,7 @@ static bool fits(struct store_file *s, unsigned kind, size_t len)
 {
 	uint64_t kept_back = kind == LOG_EVENTS ? RESERVE : 0;
 
-	/* of a small limit at most a quarter is kept back */
+	/* at most a quarter of a small limit is reserved */
 	if (kept_back > s->limit / 4)
 		kept_back = s->limit / 4;
 	if (len > s->limit - kept_back || s->bytes > s->limit - kept_back - len)
@@ -151,7 +151,7 @@ static enum status write_whole(struct store_file *s, const uint8_t *bytes, size_
 	if (done == len)
 		return ST_OK;
 	fail(err, ST_CEILING, NOWHERE, "%s", strerror(errno));
-	/* removes a partial block; where this fails too, readers skip it */
+	/* remove a partial block; if that fails, readers skip the block */
 	if (done && ftruncate(s->fd, (off_t)s->bytes) != 0)
 		s->bytes += done;
 	return ST_CEILING;

@@ -30,14 +30,14 @@ struct store_ring {
 	uint8_t *map;
 	char path[PATH_CAP];
 	int fd;
-	bool unsaved;  /* the last save has failed: the file stays, for tacho-record to try again */
-	uint64_t put;  /* total bytes */
-	unsigned half; /* the half with valid tables */
+	bool unsaved;  /* the last save failed: keep the file for tacho-record */
+	uint64_t put;  /* bytes stored so far */
+	unsigned half; /* index of the half with valid tables */
 	uint64_t table_at,
 		table_number; /* position within the half, and number, of the next block */
 	uint64_t event_at,
 		event_number; /* position within the events, and number, of the next block */
-	bool wrapped;         /* the end was reached at least once */
+	bool wrapped;         /* the end of the ring was reached at least once */
 };
 
 /* ---- the file ---- */
@@ -118,7 +118,7 @@ static enum status check_min(int fd, uint64_t min_free, struct error *err)
 		    "a ring would leave less free disk space than --min-free");
 }
 
-/* A file that was truncated: touching its mapping would raise SIGBUS. */
+/* Returns whether the file was truncated.  Touching its mapping would raise SIGBUS. */
 static bool is_truncated(const struct store_ring *s)
 {
 	struct stat st;
@@ -167,7 +167,7 @@ static enum status open_ring(struct store_ring *s, const struct store_place *pla
 	if (snprintf(s->path, sizeof(s->path), "%s/%s.r%s.p%u.ring", place->folder, place->host,
 		     rank, place->pid) >= (int)sizeof(s->path))
 		return fail(err, ST_USAGE, NOWHERE, "the folder's name is too long");
-	unlink(s->path); /* left by an earlier process of this number, or by our own last window */
+	unlink(s->path); /* left by an earlier process or window with this pid */
 	s->fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (s->fd < 0)
 		return fail(err, ST_IO, NOWHERE, "%s: %s", s->path, strerror(errno));
@@ -240,7 +240,7 @@ static enum status put_table(struct store_ring *s, const uint8_t *bytes, size_t 
 	if (size > s->consts.half_bytes - s->table_at)
 		return fail(err, ST_CEILING, NOWHERE, "the ring's room for tables is full");
 	if (size <
-	    s->consts.half_bytes - s->table_at) /* ends the list of blocks before an older one */
+	    s->consts.half_bytes - s->table_at) /* end the list of blocks before older blocks */
 		take_away(half + s->table_at + size, LOG_RING_ALIGN);
 	put_block(half + s->table_at, bytes, len, s->table_number);
 	s->table_at += size;
@@ -274,7 +274,7 @@ static enum status ring_put_block(struct store *store, unsigned kind, const uint
 	struct log_block block;
 	size_t skipped;
 
-	if (kind == 0) { /* each saved log gets a header of its own */
+	if (kind == 0) { /* each saved log gets its own header */
 		s->put += len;
 		return ST_OK;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Saves a ring's blocks as a log: by its writer, or after the process has died by tacho-record. */
+/* Saves a ring's blocks as a log.  The ring's writer does so, or tacho-record after the process has
+ * died. */
 #include "collector/config/config.h"
 #include "collector/store/store.h"
 #include "schemas/base/buf.h"
@@ -15,8 +16,8 @@
 #include <unistd.h>
 
 enum {
-	TABLES_MAX = 64 << 20, /* for the tables, which are needed to tell the kinds of blocks */
-	SPARE = 72 * 1024,     /* for SAVED, END and what a file store keeps back */
+	TABLES_MAX = 64 << 20, /* for the tables, which give the kinds of blocks */
+	SPARE = 72 * 1024,     /* for SAVED, END and the reserve of a file store */
 };
 
 struct saving {
@@ -26,13 +27,12 @@ struct saving {
 	struct trace *trace;
 	struct log_translation *tables;
 	struct log_saved why;
-	uint64_t table_bytes,
-		skip_bytes; /* of the oldest events, which are left out for lack of space */
+	uint64_t table_bytes, skip_bytes; /* bytes of the oldest events, which do not fit */
 	uint64_t events[KIND_END];
 	struct buf block; /* header and payload */
 };
 
-/* Loads a complete block into s->block; ST_FORMAT: it is damaged. */
+/* Loads a complete block into s->block.  ST_FORMAT: the block is damaged. */
 static enum status load(struct saving *s, const struct log_block *block, struct error *err)
 {
 	size_t len = LOG_HEADER_BYTES + block->size, got = 0;
@@ -53,7 +53,8 @@ static enum status put(struct saving *s, unsigned kind, struct error *err)
 	return s->to->type->put(s->to, kind, s->block.data, s->block.len, err);
 }
 
-/* Notes from when on the log is complete: events before the first kept block may be lost. */
+/* Notes the time from which on the log is complete: events before the first kept block may be lost.
+ */
 static void note_begin(struct saving *s, const struct log_block *first, uint64_t number)
 {
 	if (number == 1)
@@ -122,7 +123,7 @@ static uint64_t space_for_events(const struct saving *s)
 	return space > taken ? space - taken : 0;
 }
 
-/* Finds how many of the oldest events must be left out. */
+/* Finds how many bytes of the oldest events must be left out. */
 static enum status measure(struct saving *s, struct error *err)
 {
 	uint64_t number, bytes = 0;
@@ -269,14 +270,14 @@ enum status store_open_left(const char *path, int flags, int *fd, struct error *
 {
 	struct stat file;
 
-	/* not blocking: somebody may have put a FIFO there */
+	/* non-blocking, because the path may be a FIFO */
 	*fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (*fd < 0)
 		return fail(err, errno == EACCES ? ST_ABSENT : ST_IO, NOWHERE, "%s: %s", path,
 			    strerror(errno));
 	if (fstat(*fd, &file) != 0 || !S_ISREG(file.st_mode))
 		return fail(err, ST_FORMAT, NOWHERE, "it is no file");
-	if (file.st_uid != geteuid()) /* it names the files that we would write */
+	if (file.st_uid != geteuid()) /* its contents name the files that would be written */
 		return fail(err, ST_ABSENT, NOWHERE, "it is another user's");
 	return ST_OK;
 }

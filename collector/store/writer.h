@@ -24,40 +24,42 @@ struct config;
 struct probe_type;
 struct writer;
 
-/* Wakes the thread that drains.  Any thread, async-signal-safe. */
+/* Wakes the thread that drains.  Any thread may call it; it is async-signal-safe. */
 void writer_wake(struct writer *w);
 
 /* A program that is recorded from outside. */
 struct writer_program {
-	uint32_t pid;        /* as it sees itself */
+	uint32_t pid;        /* pid in the program's own namespace */
 	const char *command; /* its command line */
-	bool is_alone;       /* at its death its ring is saved here; else by tacho-record */
-	/* Called in each round: the program died, or its process runs another one now. */
+	bool is_alone; /* if it dies, the writer saves its ring; otherwise tacho-record does */
+	/* Called in each round; returns whether the program died, or its process runs another
+	 * program now. */
 	bool (*is_gone)(void);
 };
-/* In a process that has joined the session of a program: writes its logs until it ends. */
+/* Writes the logs of a program until it ends.  The calling process must have joined the program's
+ * session. */
 void writer_run(const struct config *config, const struct probe_type *const *probes,
 		const struct writer_program *program);
 
 /*
- * Writes a log of what a dead process left in its arena, if anything, of windows from `first`,
- * which session_adopt() has returned.
- * `command` is its command line.  False: no log could be opened.
+ * Writes a log of the records that a dead process left in its arena, if there are any, from window
+ * `first` on, which session_adopt() returned.  `command` is the process's command line.  Returns
+ * false if no log could be opened.
  */
 bool writer_put_left(const struct config *config, const struct probe_type *const *probes,
 		     uint64_t first, uint32_t pid, const char *command);
 
 /* ---- for probes: ids belong to the open log, and are 0 when a ceiling is reached ---- */
 
-/* Opens a log if rows can be put now; false: there is none, and all ids are 0. */
+/* Opens a log if rows can be put now.  Returns false if there is none; then all ids are 0. */
 bool writer_ready(struct writer *w);
-/* Whether a log is open. */
+/* Returns whether a log is open. */
 bool writer_has_log(const struct writer *w);
-/* The number of the log that rows go to, from 1; ids of another log are invalid. */
+/* Returns the number of the log that rows go to, from 1; ids of another log are invalid. */
 uint64_t writer_log(const struct writer *w);
 /*
- * For a probe that keeps ids of a log: true if rows go to another log than number `*log`, which is
- * then updated.  All ids that the probe has kept are then invalid.
+ * For a probe that keeps ids of a log: returns true if rows go to another log than number `*log`,
+ * which is then updated.  All ids that the probe has kept are then invalid.
  */
 static inline bool writer_log_changed(const struct writer *w, uint64_t *log)
 {
@@ -67,11 +69,11 @@ static inline bool writer_log_changed(const struct writer *w, uint64_t *log)
 	return *log != before;
 }
 uint32_t writer_name(struct writer *w, const char *text, size_t len);
-/* track->process is set here. */
+/* The writer sets track->process. */
 uint32_t writer_track(struct writer *w, const struct track *track);
 uint32_t writer_schema(struct writer *w, const struct arg_schema *schema);
 uint32_t writer_desc(struct writer *w, const struct event_desc *desc);
-/* device->process is set here. */
+/* The writer sets device->process. */
 uint32_t writer_device(struct writer *w, const struct device *device);
 /*
  * Sets an attribute of the process, in this log and later ones, until it is set again.  Needs no
@@ -82,20 +84,22 @@ void writer_set_attribute(struct writer *w, const char *key, const char *text, b
 void writer_name_track(struct writer *w, uint32_t track, uint32_t name);
 /* Puts a row; the members of `row` that its descriptor gives need not be set. */
 void writer_put(struct writer *w, const struct event *row, uint32_t desc);
-/* The same, faster: `row` has the descriptor's track and kind, and writer_ready() was true. */
+/* Does the same as writer_put(), but faster: `row` has the descriptor's track and kind, and
+ * writer_ready() returned true. */
 void writer_put_ready(struct writer *w, const struct event *row, uint32_t desc);
 void writer_lose(struct writer *w, enum loss why, uint64_t count);
-/* Adds time that recording took on the program's threads. */
+/* Adds time in ns that recording took on the program's threads. */
 void writer_own_cost(struct writer *w, uint64_t ns);
-/* Adds a reading of several clocks; anchor->process is set here. */
+/* Adds a reading of several clocks; the writer sets anchor->process. */
 void writer_add_anchor(struct writer *w, const struct anchor *a);
-/* Whether the program's threads are gone, so that no more records come. */
+/* Returns whether the program's threads are gone, so that no more records come. */
 bool writer_is_last(const struct writer *w);
-/* Whether another log covers the time before this window, so that rows are clipped to its begin. */
+/* Returns whether another log covers the time before this window, so that rows are clipped to its
+ * begin. */
 bool writer_clips(const struct writer *w);
-/* The tick at which this drain began.  Records that ended later are not put, so that this log and
- * the next have no record in common. */
+/* Returns the tick at which this drain began.  Records that ended later are not put, so that this
+ * log and the next have no record in common. */
 uint64_t writer_drains_until(const struct writer *w);
 bool writer_wants(const struct writer *w, unsigned kind);
-/* When the open window began; 0: no window is open. */
+/* Returns when the open window began, or 0 if no window is open. */
 uint64_t writer_window_begin(const struct writer *w);

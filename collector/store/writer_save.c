@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flight recorder's part of the writer: feeds steps to the triggers, and saves the ring. */
+/* The flight recorder's part of the writer: passes steps to the triggers, and saves the ring. */
 #include "collector/session/seen.h"
 #include "collector/store/internal.h"
 #include "schemas/log/ring.h"
@@ -11,7 +11,8 @@
 
 #define NEVER UINT64_MAX
 /*
- * Wait this long before saving, so that late GPU work and the steps after a slow one are included.
+ * The time from a slow step until the ring is saved, so that late GPU work and the steps after it
+ * are included.
  */
 #define PATIENCE_NS UINT64_C(1200000000)
 
@@ -25,7 +26,7 @@ static void follow(struct writer *w, struct thread_state *thread)
 		SET_RELAXED(s->stepper->slow_ticks, NEVER);
 	trigger_init(&s->trigger, &w->config->trigger_spec);
 	s->stepper = thread;
-	s->steps_taken = 0; /* take the steps that the thread still has */
+	s->steps_taken = 0; /* process the steps that the thread still has */
 }
 
 static uint64_t ticks_to_ns(uint64_t ticks)
@@ -56,7 +57,8 @@ static void learn_steps(struct saver *s, struct thread_state *thread)
 	SET_RELAXED(thread->slow_ticks, ns_to_ticks(s->trigger.threshold_ns));
 }
 
-/* Logs that are saved, and tacho-record at the end, say how many slow steps were not. */
+/* Counts a slow step that was not saved.  Saved logs, and tacho-record at the end, report the
+ * number. */
 static void count_slow(struct writer *w, const struct trigger_fired *slow)
 {
 	struct saver *s = &w->saver;
@@ -93,7 +95,7 @@ static bool slow_step(struct writer *w, struct thread_state *thread, struct trig
 static bool look_at_steps(struct writer *w, struct trigger_fired *fired)
 {
 	struct saver *s = &w->saver;
-	/* The thread that makes steps: of those in a step, the one with most of them. */
+	/* The thread that makes steps: of the threads in a step, the one with most steps. */
 	struct thread_state *best = NULL;
 
 	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
@@ -116,7 +118,7 @@ static bool look_at_steps(struct writer *w, struct trigger_fired *fired)
 
 /* ---- saving ---- */
 
-/* The log of a slow step takes the place of that of a shorter one. */
+/* Replaces the log of a shorter slow step at this place. */
 static void keep_slow(struct saver *s, unsigned place, const char *path, uint64_t bytes)
 {
 	struct saved_slow *slow = &s->slow[place];
@@ -180,7 +182,7 @@ static void fire(struct writer *w, const struct trigger_fired *fired)
 	struct saver *s = &w->saver;
 	bool patient = fired->kind == TRIGGER_SLOW;
 
-	/* one that is waiting to be saved gives way to a request, a hang or a longer one */
+	/* a request, a hang or a longer slow step replaces a slow step that waits to be saved */
 	if (!s->pending || !patient || s->fired.kind == TRIGGER_SLOW)
 		s->fired = *fired;
 	s->due_ns = tick_clock_ns(CLOCK_MONOTONIC) + (patient ? PATIENCE_NS : 0);
@@ -200,7 +202,8 @@ static void fire_asked(struct writer *w, enum trigger_kind kind)
 	fire(w, &fired);
 }
 
-/* A fast ring must be saved earlier, before the slow step is overwritten. */
+/* Returns whether the ring must be saved now.  A ring that fills fast is saved early, before the
+ * slow step is overwritten. */
 static bool is_due(const struct writer *w)
 {
 	const struct saver *s = &w->saver;
