@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that an arena is in, by what the kernel has. */
+/* Creates the file of an arena, with the features that the kernel has. */
 #include "collector/arena/internal.h"
 
 #include "schemas/base/buf.h"
@@ -23,10 +23,10 @@
 static unsigned forbidden, lacking; /* bits of enum arena_need */
 static _Atomic enum arena_refusal refusal;
 static uint64_t refused_at;
-static const char *folder = "", *host = ""; /* of files for arenas */
-static uint64_t least_bytes;                /* that are free there before a file is made */
-static bool is_file;                        /* this arena is to get a name there */
-static bool may_be_full;                    /* the file system that this arena is in */
+static const char *folder = "", *host = ""; /* folder and host name in paths of files */
+static uint64_t least_bytes;                /* bytes that must be free there for a file */
+static bool is_file;                        /* this arena gets a name in the folder */
+static bool may_be_full;                    /* the file system of this arena may become full */
 
 static const struct {
 	const char *word, *without;
@@ -74,7 +74,7 @@ bool arena_fits_in(const char *place, uint64_t bytes)
 	struct statfs fs;
 
 	return *place && statfs(place, &fs) == 0 && fs.f_type == TMPFS_MAGIC &&
-	       (!fs.f_blocks || /* it has no limit */
+	       (!fs.f_blocks || /* no limit */
 		(uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >= bytes);
 }
 
@@ -91,7 +91,8 @@ static int open_without_name(const char *place)
 	return open(place, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-/* A file of our own folder, with space for what is used at first; -1: there is none. */
+/* Creates a file in `folder`, with allocated space for the parts that are used at first; returns -1
+ * if that fails. */
 static int open_in_folder(const struct arena_texts *texts, size_t threads_first)
 {
 	int fd = arena_fits_in(folder, least_bytes) ? open_without_name(folder) : -1;
@@ -133,7 +134,7 @@ void arena_remove_file(int fd)
 		unlink(path);
 }
 
-/* A memory file without a name, or -1. */
+/* Creates a memory file without a name; returns its descriptor or -1. */
 static int open_file(void)
 {
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -164,7 +165,7 @@ int arena_file_make(const struct arena_texts *texts, size_t bytes, size_t thread
 {
 	struct rlimit most;
 
-	/* a file over the limit would cost the program a SIGXFSZ */
+	/* A file over the limit would cause a SIGXFSZ. */
 	if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < bytes) {
 		arena_refuse(REFUSED_FILE_SIZE, RLIMIT_FSIZE);
 		return -1;

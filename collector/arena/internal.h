@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h - what the arena's memory and its file share. */
+/* internal.h - definitions for the arena's memory and its file. */
 #pragma once
 
 #include "collector/arena/arena.h"
 
 #include <sys/resource.h>
 
-/* Notes whether the kernel has what was asked of it. */
+/* Notes whether the kernel has a feature; returns `works`. */
 bool arena_note(enum arena_need need, bool works);
-/* Whether it is to be asked for. */
+/* Returns whether a feature may be used. */
 bool arena_allows(enum arena_need need);
-/* What arena_refused() returns, with this limit of the process; -1: none. */
+/* Sets the result of arena_refused(), with the value of a resource limit; -1: no limit. */
 void arena_refuse(enum arena_refusal why, int resource);
-/* A descriptor of a new file of so many bytes, of which threads use some at first; -1: refused. */
+/* Creates a file of `bytes` bytes, with space for `threads_first` bytes of threads; returns its
+ * descriptor, or -1 after arena_refuse(). */
 int arena_file_make(const struct arena_texts *texts, size_t bytes, size_t threads_first);
-/* Gives it its name, if it is to have one. */
+/* Links the file into the folder, if it is to have a name. */
 void arena_file_name(struct arena_header *a, int fd);
-/* Whether stores to it may find its file system full. */
+/* Returns whether the file system may become full, so that stores to new pages fail. */
 bool arena_file_may_be_full(void);

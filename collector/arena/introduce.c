@@ -54,14 +54,15 @@ static bool send_arena(int arena_fd)
 	return sent;
 }
 
-/* A recorder that cannot be reached, in another network namespace for one, is as good as none. */
+/* Introduces an arena.  A recorder that cannot be reached, for instance in another network
+ * namespace, is treated as if there were none. */
 static bool introduce(int arena_fd)
 {
 	spawned = 0;
 	if (address_len && send_arena(arena_fd))
 		return true;
 	if (arena_is_early())
-		return false; /* for a program that may make no event */
+		return false; /* do not start one for a program that may make no event */
 	spawned = spawn_recorder(arena_fd);
 	return spawned != 0;
 }
@@ -78,7 +79,7 @@ bool introduce_is_awaited(void)
 	return address_len != 0;
 }
 
-/* Only by system calls that the dynamic loader makes too: open, read, close. */
+/* Only makes system calls that the dynamic loader makes, too: open, read, close. */
 int seccomp_filters(const char *proc)
 {
 	char path[64], text[8192];
@@ -90,7 +91,7 @@ int seccomp_filters(const char *proc)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	const char *mode = strstr(text, "\nSeccomp:"), *count = strstr(text, "\nSeccomp_filters:");
-	if (!mode) /* a kernel without it, or there is no /proc */
+	if (!mode) /* the kernel has no seccomp, or there is no /proc */
 		return FILTERS_UNKNOWN;
 	int m = atoi(strchr(mode, ':') + 1);
 	return m == 1 ? FILTERS_STRICT : count && m ? atoi(strchr(count, ':') + 1) : m;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * introduce.h - how a recorded process hands its arena to the recorder outside.
+ * introduce.h - passes the arena of a recorded process to the recorder outside.
  *
  *	program   connects, sends one message with the arena's descriptor, closes both
  *	recorder  keeps the descriptor, and learns from the socket who the program is
  *
- * Nothing is answered and nothing waits.  A process that is under more seccomp filters than the
- * recorder may be killed by the system calls that this takes, and stays out.  Where tacho-record
- * has not started a recorder, or it cannot be reached, the program starts one for itself
- * (spawn.h).
+ * There is no answer, and neither side waits.  A process that is under more seccomp filters than
+ * the recorder could be killed for the system calls that this takes, and is not recorded.  If
+ * tacho-record has not started a recorder, or it cannot be reached, the program starts one for
+ * itself (spawn.h).
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define INTRODUCE_VARIABLE "TACHO_SOCK"    /* "@name": an abstract one */
+#define INTRODUCE_VARIABLE "TACHO_SOCK"    /* "@name": an abstract socket */
 #define FILTERS_VARIABLE   "TACHO_FILTERS" /* seccomp_filters() of the recorder */
 
 struct introduction {
@@ -25,19 +25,21 @@ struct introduction {
 	uint32_t version, pid;
 };
 
-/* The address of a name as in the variable; 0: it is none. */
+/* Converts a name in the form of the variable to an address; returns its length, or 0 if it is no
+ * such name. */
 socklen_t introduce_address(const char *name, struct sockaddr_un *out);
 /*
- * Introduces every arena of this process to the recorder with this name, which is copied; where it
- * is NULL, or nobody has it, to one that is started from beside the library.
+ * Introduces every arena of this process to the recorder with this name, which is copied.  If the
+ * name is NULL or there is no such recorder, starts the recorder in the library's folder.
  */
 void introduce_to(const char *name, const char *library);
-/* Whether tacho-record has started a recorder. */
+/* Returns whether tacho-record has started a recorder. */
 bool introduce_is_awaited(void);
 enum { FILTERS_STRICT = 1 << 20, FILTERS_UNKNOWN = -1 };
-/* The number of seccomp filters of the process with this folder ("/proc/self"). */
+/* Returns the number of seccomp filters of the process with this folder ("/proc/self"). */
 int seccomp_filters(const char *proc);
-/* Whether it has more than the recorder; false where either is unknown. */
+/* Returns whether the process has more filters than the recorder; false if either number is
+ * unknown. */
 bool seccomp_has_more(const char *proc, int recorder);
-/* The number of the recorder that was started for this process; 0: none was. */
+/* Returns the process number of the recorder that was started for this process, or 0. */
 pid_t introduced_to(void);

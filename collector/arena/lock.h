@@ -2,13 +2,14 @@
 /*
  * lock.h - a lock for the program's own threads.
  *
- * It makes no system call unless two threads want it at once, as the program may have forbidden
- * system calls by a seccomp filter.  So a handler of the program may interrupt the holder.  What
- * that handler calls of ours does not get the lock, and neither does a fork() in it.  If the
- * handler jumps away, the lock still belongs to its thread, which takes it over after a second.
+ * It makes no system call unless two threads want it at once, because the program may have
+ * forbidden system calls with a seccomp filter.  So a signal handler of the program may interrupt
+ * the holder.  Our functions that the handler calls do not get the lock, and neither does a fork()
+ * in it.  If the handler jumps away, the lock still belongs to its thread, which takes it over
+ * after a second.
  *
- * What makes system calls anyway, and must not be left half done, takes it masked: all signals are
- * blocked while it is held.  No holder can be cancelled.
+ * Code that makes system calls anyway and must not be interrupted takes the lock masked: all
+ * signals are blocked while it is held.  No holder can be cancelled.
  */
 #pragma once
 
@@ -19,10 +20,10 @@
 #include <stdint.h>
 
 struct lock {
-	_Atomic uintptr_t holder; /* pthread_self(); 0: nobody */
-	uint64_t refused_ns;      /* when its own thread was first refused; 0: it was not */
-	/* The holder's, as they were before. */
-	bool is_masked; /* `signals` is to be set again */
+	_Atomic uintptr_t holder; /* pthread_self() of the holder; 0: the lock is free */
+	uint64_t refused_ns;      /* when the holder's thread was first refused; 0: it was not */
+	/* The holder's state before it took the lock. */
+	bool is_masked; /* `signals` must be restored */
 	sigset_t signals;
 	int cancel_state;
 };
@@ -32,8 +33,9 @@ struct lock {
 	}
 
 /*
- * A lock in memory that two processes map, besides a lock of each: it is held for microseconds, so
- * one that is held for long is taken from its holder, which has been killed.
+ * A lock in memory that two processes map, taken in addition to a lock of each process.  It is held
+ * for microseconds, so a lock that is held for long is taken from its holder, which must have been
+ * killed.
  */
 void lock_take_word(_Atomic uint32_t *word);
 static inline void lock_release_word(_Atomic uint32_t *word)
@@ -42,17 +44,17 @@ static inline void lock_release_word(_Atomic uint32_t *word)
 }
 
 /*
- * Takes the lock.  False: the calling thread was interrupted while it held it; or `until`, a time
- * of CLOCK_MONOTONIC in ns, has passed, as another thread was.
+ * Takes the lock.  Returns false if the calling thread was interrupted while it held the lock, or
+ * if `until_ns`, a time of CLOCK_MONOTONIC, has passed because another holder was interrupted.
  */
 bool lock_take_until(struct lock *l, uint64_t until_ns);
-/* The same, with a limit of two seconds. */
+/* Does the same with a limit of two seconds. */
 bool lock_take(struct lock *l);
-/* The same, with signals blocked and without a limit. */
+/* Does the same with signals blocked and without a limit. */
 bool lock_take_masked(struct lock *l);
-/* The caller has it. */
+/* Releases the lock, which the caller must hold. */
 void lock_release(struct lock *l);
-/* Of CLOCK_MONOTONIC. */
+/* Returns CLOCK_MONOTONIC in ns. */
 uint64_t lock_now_ns(void);
-/* Whether this thread has the lock. */
+/* Returns whether this thread has the lock. */
 bool lock_is_mine(const struct lock *l);

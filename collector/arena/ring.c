@@ -51,7 +51,7 @@ bool ring_look_for_room(const struct ring_writer *w, uint64_t head, uint64_t cou
 
 void ring_count_lost(const struct ring_writer *w)
 {
-	/* a handler may do the same: not read first and stored then */
+	/* An atomic addition, because a signal handler may do the same. */
 	if (w->room->is_mine)
 		atomic_fetch_add_explicit(&w->ring->lost, 1, memory_order_relaxed);
 }
@@ -88,7 +88,7 @@ bool ring_put_tail(const struct ring_writer *w, const struct ring_record *r, con
 	head = ring_reserve(w->ring, 1u + r->more);
 	if (!ring_look_for_room(w, head, 1))
 		return false;
-	/* if it becomes a hole, the reader knows how long that is */
+	/* If this becomes a hole, the reader knows its length. */
 	commit(w, head, &reserved);
 	if (!ring_look_for_room(w, head, 1u + r->more))
 		return false;
@@ -102,7 +102,7 @@ bool ring_put_tail(const struct ring_writer *w, const struct ring_record *r, con
 
 /* ---- the reader ---- */
 
-/* The last word of a slot; 0: it was not committed in this lap. */
+/* Returns the last word of a slot, or 0 if it was not committed in this lap. */
 static uint64_t committed(struct ring *r, uint64_t index)
 {
 	uint64_t what = atomic_load_explicit(&slot_at(slots_of(r), r->bits, index)->what,
@@ -130,7 +130,7 @@ uint64_t ring_poll(struct ring *r)
 	return r->limit - tail;
 }
 
-/* Whether it is certain that the record which was to be at `r->at` will not come. */
+/* Returns whether the record at `r->at` will certainly not come. */
 static bool is_hole(struct ring *r, uint64_t slots)
 {
 	if (r->at >= r->waits_until) {
@@ -155,8 +155,8 @@ bool ring_next(struct ring *r, bool is_last, struct ring_record *out, void *tail
 		uint16_t more = more_of(what);
 
 		if (what && kind == RING_KIND_TAIL)
-			continue; /* of a hole without a first slot */
-		/* what a damaged ring says of its slots is not believed */
+			continue; /* part of a hole whose first slot is missing */
+		/* The ring may be damaged, so lengths are checked. */
 		if (!what || kind == RING_KIND_RESERVED || more * RING_PLACE > RING_TAIL_MAX ||
 		    r->at + more >= r->limit) {
 			if (!is_last && !is_hole(r, 1u + more))

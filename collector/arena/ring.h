@@ -10,15 +10,15 @@
  *	           \_ readable _________________/ \_ free _
  *
  * Indices only grow.  The thread reserves a slot by moving head, fills it, and commits it by
- * storing its last word with the number of the lap.  All of this may be interrupted by a handler
- * that puts records too, and may never be finished: the handler jumps away, the thread is killed.
- * What was reserved and not committed (r4 above) is a hole.  The reader waits for it during two
- * polls and then, if there are later records, passes over it and counts it.  A full ring refuses
- * the record, which is counted.  So nothing was lost if and only if nothing was counted and tail
- * has reached head.
+ * storing its last word with the number of the lap.  A signal handler that also puts records may
+ * interrupt this at any point, and it may never be completed, if the handler jumps away or the
+ * thread is killed.  A slot that was reserved and not committed (r4 above) is a hole.  The reader
+ * waits for it during two polls and then, if there are later records, skips and counts it.  A full
+ * ring refuses a record, which is counted.  So nothing was lost if and only if nothing was counted
+ * and tail has reached head.
  *
- * A record may take more than one slot: the bytes of its tail are in the slots behind it, each of
- * which is committed too, so that the reader finds the next record behind any hole.
+ * A record may take more than one slot: the bytes of its tail are in the slots after it, each of
+ * which is also committed, so that the reader finds the next record after any hole.
  */
 #pragma once
 
@@ -47,34 +47,33 @@ enum {
 enum { RING_MORE = 20, RING_SUBKIND = 32, RING_KIND = 40, RING_FLAGS = 48, RING_LAP = 56 };
 struct ring_slot {
 	uint64_t begin, end, word;
-	_Atomic uint64_t what; /* last: commits the slot */
+	_Atomic uint64_t what; /* stored last: commits the slot */
 };
 _Static_assert(sizeof(struct ring_slot) == 32, "two records are one cache line");
 
-/* In shared memory. */
+/* A ring, which is in shared memory. */
 struct ring {
 	uint32_t bits;  /* 1 << bits slots */
-	uint32_t slots; /* where they begin, from here; 0: there are none */
+	uint32_t slots; /* offset of the slots from here; 0: there are none */
 	_Alignas(64) _Atomic uint64_t head;
 	_Atomic uint64_t lost; /* records that did not fit; only grows */
 	_Alignas(64) _Atomic uint64_t tail;
-	/* The reader's: */
-	uint64_t at;          /* what it has read, tail after ring_taken() */
-	uint64_t limit;       /* head, when it began to poll */
+	/* Only the reader uses these. */
+	uint64_t at;          /* position up to which it has read; tail after ring_taken() */
+	uint64_t limit;       /* head at the begin of the poll */
 	uint64_t holes;       /* only grows */
-	uint64_t waits_until; /* head when it met a hole: others before it have been waited for too
-			       */
-	uint32_t waited;      /* polls since then */
+	uint64_t waits_until; /* head when it met a hole; holes before it need no further wait */
+	uint32_t waited;      /* number of polls since then */
 	uint64_t lost_told;   /* part of lost and holes that ring_take_lost() has returned */
-	/* As far as the reader has stored, by the parity of arena_header.commit. */
+	/* The stored position, by the parity of arena_header.commit. */
 	struct {
 		uint64_t at, holes, lost_told;
 	} stored[2];
 };
 
 /*
- * What the thread that puts records needs.  The kernel wipes the memory of `room` in children.  So
- * a child that a signal handler forked in the middle of a put finds no room and writes nothing.
+ * The state of the thread that puts records.  The kernel wipes the memory of `room` in children.
+ * So a child that a signal handler forked in the middle of a put finds no space and writes nothing.
  */
 struct ring_writer {
 	struct ring *ring;
@@ -83,12 +82,12 @@ struct ring_writer {
 	uint32_t bits;
 };
 struct ring_room {
-	uint64_t until; /* as far as head may go; 0: ask the reader's tail */
-	bool is_mine;   /* false: wiped */
+	uint64_t until; /* limit of head; 0: compute it from the reader's tail */
+	bool is_mine;   /* false: it was wiped */
 };
 
-/* The size of a ring with its slots, in bytes: the largest power of two of slots that fits into
- * `bytes`, at least 64 slots. */
+/* Returns the size of a ring with its slots in bytes: the largest power of two of slots that fits
+ * into `bytes`, at least 64 slots. */
 size_t ring_size(size_t bytes);
 /* Makes a ring in `at`, which is zeroed and ring_size(bytes) long.  With 0 bytes the ring has no
  * slots, and counts each record as lost. */
@@ -96,11 +95,13 @@ void ring_init(struct ring *at, size_t bytes);
 /* Prepares `w`, by which a thread of this process puts records. */
 void ring_attach(struct ring_writer *w, struct ring *r, struct ring_room *room);
 
-/* Updates the room from the reader's tail; false: `count` slots do not fit, or this is a child. */
+/* Updates the space from the reader's tail; returns false if `count` slots do not fit, or in a
+ * child. */
 bool ring_look_for_room(const struct ring_writer *w, uint64_t head, uint64_t count);
 void ring_count_lost(const struct ring_writer *w);
 
-/* Reserves slots.  One instruction, so that a handler comes before or after it. */
+/* Reserves slots with one instruction, so that a signal handler runs before or after it; returns
+ * the first. */
 static inline uint64_t ring_reserve(struct ring *r, uint64_t count)
 {
 #if defined(__x86_64__)
@@ -132,8 +133,8 @@ static inline bool ring_put(const struct ring_writer *w, const struct ring_recor
 	}
 	head = ring_reserve(w->ring, 1);
 	/*
-	 * A handler took the last slots meanwhile, and this one stays a hole, which counts it; or
-	 * it has forked, and the parent commits the slot.
+	 * A signal handler took the last slots in between, and this one stays a hole, which counts
+	 * as a loss; or the handler has forked, and the parent commits the slot.
 	 */
 	if (__builtin_expect(head >= w->room->until, 0) && !ring_look_for_room(w, head, 1))
 		return false;
@@ -154,20 +155,20 @@ bool ring_put_tail(const struct ring_writer *w, const struct ring_record *r, con
 /* Begins a poll of the records that are there now; returns how many slots are in use. */
 uint64_t ring_poll(struct ring *r);
 /*
- * Reads the next record, and its tail into `tail` (RING_TAIL_MAX bytes); false: none is left.
- * `is_last`: the thread will put no more records, so the reader waits for no hole.
+ * Reads the next record, and its tail into `tail` (RING_TAIL_MAX bytes); returns false if none is
+ * left.  `is_last`: the thread will put no more records, so the reader does not wait for holes.
  */
 bool ring_next(struct ring *r, bool is_last, struct ring_record *out, void *tail);
 /* Allows the thread to overwrite the records that were read. */
 void ring_taken(struct ring *r);
 /* Notes how far the ring was read; valid once the reader has committed `parity`. */
 void ring_note_stored(struct ring *r, unsigned parity);
-/* For a new reader: goes back to the position that was noted. */
+/* Goes back to the position that was noted, for a new reader. */
 void ring_rewind(struct ring *r, unsigned parity);
-/* The number of lost records and holes since the last call. */
+/* Returns the number of lost records and holes since the last call. */
 uint64_t ring_take_lost(struct ring *r);
 
-/* Whether the reader has taken all records. */
+/* Returns whether the reader has taken all records. */
 static inline bool ring_is_done(const struct ring *r)
 {
 	return atomic_load_explicit(&r->head, memory_order_relaxed) ==

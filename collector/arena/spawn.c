@@ -20,7 +20,8 @@
 enum { STACK = 32 << 10, KEPT_MAX = 8 };
 
 static char program[PATH_MAX];
-/* That of libc: a sanitizer of the program puts one in front of it which keeps state. */
+/* clone() of libc, because a sanitizer of the program may replace it with a function that has
+ * state. */
 static int (*clone_of_libc)(int (*)(void *), void *, int, void *, ...) = clone;
 
 struct start {
@@ -28,7 +29,7 @@ struct start {
 	pid_t job;
 	char *argv[4], *envp[KEPT_MAX];
 	uint8_t *stacks;
-	pid_t pid;  /* of the recorder */
+	pid_t pid;  /* the recorder */
 	int failed; /* errno of its start; 0: it runs */
 };
 
@@ -53,8 +54,8 @@ bool spawn_find(const char *library)
 	return false;
 }
 
-/* What the recorder may need of the environment; the rest is the program's, which it reads there.
- */
+/* Keeps only the variables that the recorder itself may need; it reads the program's settings from
+ * the arena. */
 static void keep_environment(char *envp[KEPT_MAX])
 {
 	static const char *const kept[] = { "PATH=", "LD_LIBRARY_PATH=", "TACHO_PLAIN=",
@@ -69,9 +70,9 @@ static void keep_environment(char *envp[KEPT_MAX])
 }
 
 /*
- * The two functions below run in children that have the program's memory, while the thread that
- * starts them stands still.  They only make system calls, as functions of libc, or what a sanitizer
- * puts in front of them, may keep state there.
+ * The two functions below run in children that share the program's memory, while the thread that
+ * starts them is suspended.  They only make system calls, because functions of libc, or a
+ * sanitizer's replacements, may keep state there.
  */
 static int become_recorder(void *arg)
 {
@@ -82,7 +83,7 @@ static int become_recorder(void *arg)
 #ifdef SYS_pidfd_open
 	pidfd = (int)syscall(SYS_pidfd_open, s->job, 0);
 #endif
-	/* copies above those two numbers, so that neither takes the other's place */
+	/* Make copies above those two numbers, so that neither descriptor overwrites the other. */
 	long arena = syscall(SYS_fcntl, s->arena, F_DUPFD_CLOEXEC, SPAWN_PIDFD + 1), watched = -1;
 	if (pidfd >= 0)
 		watched = syscall(SYS_fcntl, pidfd, F_DUPFD_CLOEXEC, SPAWN_PIDFD + 1);
@@ -93,7 +94,7 @@ static int become_recorder(void *arg)
 		syscall(SYS_execve, program, s->argv, s->envp);
 	}
 	s->failed = errno;
-	return 127; /* with which the child ends */
+	return 127; /* exit status of the child */
 }
 
 static int make_orphan(void *arg)
@@ -106,8 +107,9 @@ static int make_orphan(void *arg)
 }
 
 /*
- * With all signals blocked: no handler of the program runs in a child that has its memory.  A
- * program that adopts orphans (PR_SET_CHILD_SUBREAPER) does not while it gets rid of this one.
+ * Starts both children with all signals blocked, so that no handler of the program runs in a child
+ * that shares its memory.  A program that adopts orphans (PR_SET_CHILD_SUBREAPER) must not adopt
+ * the recorder, so this is off in the meantime.
  */
 static void start(struct start *s)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn.h - a recorder for this process alone, where tacho-record has not started one.
+ * spawn.h - starts a recorder for this process alone, if tacho-record has not started one.
  *
- *	program --clone--> a child that nobody waits for --clone--> tacho-record, the recorder
+ *	program --clone--> a short-lived child --clone--> tacho-record, the recorder
  *
- * The recorder is nobody's child by the time the program runs on: wait(-1) does not return it, and
- * no SIGCHLD comes.  What is not so: as process 1 of a container the program becomes the parent of
- * every orphan, so wait(-1) waits for the recorder too, which ends after the program.
+ * The recorder is an orphan when the program continues: wait(-1) does not return it, and there is
+ * no SIGCHLD.  There is one exception: as process 1 of a container the program becomes the parent
+ * of every orphan, so wait(-1) also waits for the recorder, which ends after the program.
  */
 #pragma once
 
@@ -17,7 +17,9 @@
 #define SPAWN_ARGUMENT "--record-for"
 enum { SPAWN_ARENA = 3, SPAWN_PIDFD = 4 }; /* its descriptors; the second may be missing */
 
-/* Where the recorder is: beside the library at `library`, or in bin/ beside its lib/. */
+/* Finds the recorder in the folder of the library at `library`, or in ../bin.  Returns whether it
+ * was found. */
 bool spawn_find(const char *library);
-/* Starts the recorder with the arena; its process number, or 0: it could not be started. */
+/* Starts the recorder with the arena; returns its process number, or 0 if it could not be
+ * started. */
 pid_t spawn_recorder(int arena);

@@ -12,22 +12,22 @@
 enum { BUCKETS = 1 << 15, ROWS_FIRST = 4096, BYTES_FIRST = 64 << 10 };
 
 struct row {
-	uint32_t at, len; /* in `bytes` of the table */
-	uint32_t hash;    /* upper half */
-	uint32_t next;    /* of its bucket: the text before it, so a lower id; 0: there is none */
+	uint32_t at, len; /* place in `bytes` of the table */
+	uint32_t hash;    /* upper half of the hash */
+	uint32_t next;    /* next lower id in its bucket; 0: none */
 };
-/* In the arena.  A row is complete before its bucket names it. */
+/* The table in the arena.  A row is complete before its bucket refers to it. */
 struct table {
 	_Atomic uint32_t count;
-	_Atomic uint32_t lock;             /* of this process and the recorder, see lock.h */
-	uint32_t used;                     /* of `bytes` */
-	uint32_t rows_mapped, mapped;      /* in rows and in bytes: as many as are needed */
-	_Atomic uint32_t buckets[BUCKETS]; /* the newest id of each hash */
+	_Atomic uint32_t lock;        /* between this process and the recorder, see lock.h */
+	uint32_t used;                /* bytes in use */
+	uint32_t rows_mapped, mapped; /* parts of `rows` and `bytes` that are mapped, which grow */
+	_Atomic uint32_t buckets[BUCKETS]; /* newest id of each hash */
 	_Alignas(4096) struct row rows[NAMES_MAX + 1];
 	_Alignas(4096) char bytes[NAMES_BYTES];
 };
-/* The table that is looked into: this process's, or in a child its parent's, which it only reads.
- */
+/* The table for lookups: that of this process, or in a child that of its parent, which it only
+ * reads. */
 static struct table *_Atomic texts;
 static struct lock lock = LOCK_INITIALIZER;
 static const struct arena_texts place = {
@@ -35,7 +35,7 @@ static const struct arena_texts place = {
 	{ { 0, offsetof(struct table, rows) + ROWS_FIRST * sizeof(struct row) },
 	  { offsetof(struct table, bytes), BYTES_FIRST } },
 };
-static bool may_map = true; /* not in the recorder, as that maps no pages of the program's */
+static bool may_map = true; /* not in the recorder, which cannot map pages for the program */
 
 static struct table *table_now(void)
 {
@@ -43,8 +43,8 @@ static struct table *table_now(void)
 }
 
 /*
- * Not memcmp(): in a program with ThreadSanitizer that is its function, which does not know of the
- * atomics here, and would report a race.
+ * Compares texts without memcmp(), which in a program with ThreadSanitizer is its own function.
+ * That does not know of the atomics here and would report a race.
  */
 static bool is_same(const char *a, const char *b, size_t len)
 {
@@ -69,7 +69,7 @@ static uint32_t search(struct table *t, const char *text, size_t len, uint64_t h
 	return 0;
 }
 
-/* Doubles what is mapped there of `all`; false: it cannot. */
+/* Doubles the mapped part of `all` items at `first`; returns false if that fails. */
 static bool map_more(uint32_t *mapped, uint32_t all, const void *first, size_t size)
 {
 	uint32_t more = *mapped < all - *mapped ? *mapped : all - *mapped;
@@ -81,7 +81,7 @@ static bool map_more(uint32_t *mapped, uint32_t all, const void *first, size_t s
 	return true;
 }
 
-/* Adds it, unless another thread has done so meanwhile. */
+/* Adds a text unless another thread has added it in the meantime; returns its id. */
 static uint32_t add(struct table *t, const char *text, size_t len, uint64_t hash)
 {
 	uint32_t id = atomic_load_explicit(&t->count, memory_order_relaxed) + 1;
@@ -108,19 +108,20 @@ static uint32_t add(struct table *t, const char *text, size_t len, uint64_t hash
 	return id;
 }
 
-/* The table of this process's own arena, with all texts of the one before; NULL: no memory. */
+/* Returns the table of this process's own arena, with all texts of the previous one, or NULL
+ * without memory. */
 static struct table *own_table(void)
 {
 	struct table *before = table_now(), *t;
 
-	if (arena_is_mine()) /* if there was no memory to copy into it, it has no table */
+	if (arena_is_mine()) /* NULL if there was no memory to copy the texts */
 		return before == arena_at(arena(), arena()->texts) ? before : NULL;
 	if (!arena_make(&place))
 		return NULL;
 	t = arena_at(arena(), arena()->texts);
 	t->rows_mapped = ROWS_FIRST;
 	t->mapped = BYTES_FIRST;
-	/* A parent goes on adding to its own table: what comes behind this count is not copied. */
+	/* The parent continues to add texts to its table; those after this count are not copied. */
 	uint32_t count = before ? atomic_load_explicit(&before->count, memory_order_acquire) : 0;
 	for (uint32_t id = 1; id <= count; id++) {
 		const struct row *r = &before->rows[id];
@@ -179,7 +180,7 @@ uint32_t name_find_text(const char *text, size_t len)
 	len = fitting(text, len);
 	uint64_t hash = hash_text(text, len);
 	uint32_t id = t ? search(t, text, len, hash) : 0;
-	int kept = errno; /* a call of tacho.h leaves it as it is */
+	int kept = errno; /* calls of tacho.h do not change errno */
 	if (id)
 		return id;
 	if (!(arena_is_mine() ? lock_take(&lock) : lock_take_masked(&lock)))

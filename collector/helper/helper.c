@@ -19,12 +19,13 @@
 #define MS UINT64_C(1000000)
 enum {
 	PERIOD_MS = 100, /* between two drains of nearly empty buffers */
-	BEHIND_MS = 5,   /* between two looks at GPUs that are behind */
+	BEHIND_MS = 5,   /* between two checks of GPUs that are behind */
 	ANCHOR_MS = 1000,
-	FULL_PERCENT = 25, /* of the queue, when the recorder is to read it at once */
+	FULL_PERCENT = 25, /* fullness of the queue at which the recorder must read it at once */
 };
 
-/* What only the program can be asked; memory and health, as they know the GPUs from CUPTI. */
+/* Probes that work only inside the program, and memory and health, which get the list of GPUs from
+ * CUPTI. */
 static const struct probe_type *const inside[] = { &probe_nccl, &probe_memory, &probe_cupti,
 						   &probe_health };
 
@@ -32,7 +33,7 @@ static struct {
 	struct writer writer;
 	const struct probe_type
 		*probes[sizeof(inside) /
-			sizeof(inside[0])]; /* after the first window those that opened */
+			sizeof(inside[0])]; /* from the first window on, those that opened */
 	size_t count;
 	bool opened, begun;
 	uint64_t anchored_ns, cpu_ns;
@@ -49,7 +50,7 @@ static void wait_until_woken(struct helper *h, uint64_t limit_ns)
 	atomic_exchange_explicit(&h->wake, 0, memory_order_acquire);
 }
 
-/* ---- what the probes are asked for ---- */
+/* ---- calls of the probes ---- */
 
 #define FOR_EACH_PROBE(p)                                                                          \
 	for (const struct probe_type **p = helper.probes; p < helper.probes + helper.count; p++)
@@ -108,7 +109,7 @@ static void put_anchor(uint64_t now_ns)
 		helper_put_anchor(&helper.writer, cupti_ns);
 }
 
-/* Returns how full the fullest of their buffers was. */
+/* Drains all probes; returns how full the fullest of their buffers was, in percent. */
 static unsigned drain(void)
 {
 	struct writer *w = &helper.writer;
@@ -134,7 +135,7 @@ static unsigned drain(void)
 	return fullest;
 }
 
-/* Nothing is dropped that may be part of a window which the recorder does not know of yet. */
+/* Drops records of a warmup, unless a window is open of which the recorder does not know yet. */
 static void warm_up(void)
 {
 	if (session_is_recording())
@@ -157,9 +158,9 @@ static void close_window(struct writer *w)
 }
 
 /*
- * A program runs ahead of its GPUs, by seconds where kernels are long, and nobody but this thread
- * waits for them, until the recorder asks for something else: that it be ended by force, or for the
- * next window.  Returns the number of the request that is carried out by now.
+ * Ends a window.  A program runs ahead of its GPUs, by seconds if kernels are long, and only this
+ * thread waits for them, until the recorder requests something else: a forced end, or the next
+ * window.  Returns the number of the request that is completed.
  */
 static uint32_t end_window(struct helper *h, uint32_t number)
 {
@@ -265,7 +266,7 @@ bool helper_start(const struct config *config)
 	helper.writer.shared = h;
 	memcpy(helper.probes, inside, sizeof(inside));
 	helper.count = sizeof(inside) / sizeof(inside[0]);
-	atomic_store(&h->holds, cupti_client_is_on()); /* CUDA's begin has started it */
+	atomic_store(&h->holds, cupti_client_is_on()); /* it was started in cuInit() */
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

@@ -6,12 +6,12 @@
  *
  * CUPTI and NCCL work only inside the program.  The helper calls their probes: it begins and ends
  * windows when the recorder requests it, and puts the rows of the probes into the arena.  It opens
- * no file and no socket, blocks all signals, and decides nothing.  The recorder reads the queue
+ * no file and no socket, blocks all signals, and makes no decisions.  The recorder reads the queue
  * even after the program has died.
  *
  * The recorder writes `request` and its members, then increments `asked`.  The helper sets `done`
- * when it has carried the request out.  Meanwhile the recorder reads the queue, so that the helper
- * does not wait for room.
+ * when it has carried the request out.  In the meantime the recorder reads the queue, so that the
+ * helper need not wait for space.
  */
 #pragma once
 
@@ -21,26 +21,26 @@
 struct config;
 
 enum helper_request {
-	HELPER_BEGIN,   /* a window, or its warmup, at now_ns */
-	HELPER_WARM_UP, /* what has been made until now is in no window */
-	HELPER_END,     /* at now_ns; `deadline_ns` as in probe.h */
-	HELPER_DRAIN,   /* what has been made until now */
-	HELPER_CLOSE,   /* the process ends, until deadline_ns */
+	HELPER_BEGIN,   /* begin a window, or its warmup, at now_ns */
+	HELPER_WARM_UP, /* drop the records so far, which are in no window */
+	HELPER_END,     /* end the window at now_ns; `deadline_ns` is as in probe.h */
+	HELPER_DRAIN,   /* put the records so far */
+	HELPER_CLOSE,   /* close the probes until deadline_ns; the process ends */
 };
 struct helper {
-	_Atomic uint32_t wake;  /* a futex of the helper's; 0: nothing to do */
+	_Atomic uint32_t wake;  /* futex on which the helper waits; 0: nothing to do */
 	_Atomic uint32_t asked; /* number of the latest request */
-	_Atomic uint32_t done;  /* a futex: number of the latest that was carried out */
+	_Atomic uint32_t done;  /* futex: number of the latest request that was carried out */
 	_Atomic bool absent;    /* the thread could not be started */
 	_Atomic bool holds;     /* CUPTI may have records of a window, which die with the program */
 	uint32_t request;       /* enum helper_request */
 	uint64_t now_ns, deadline_ns, window;
-	_Atomic uint64_t begin_ns; /* of the window that is open; 0: none is */
+	_Atomic uint64_t begin_ns; /* begin of the open window; 0: no window is open */
 	_Atomic bool has_log;      /* a log is open */
 	/*
-	 * Rows and losses, each counted once: `made` by the helper when it hands them on or finds
-	 * no room, `lost` those without room.  `stored` is what the recorder has read of both by
-	 * the time of a commit, so what a writer had read that was killed can be counted.
+	 * Counts of rows and losses.  `made` is incremented by the helper when it passes them on or
+	 * finds no space, and `lost` when it finds no space.  `stored` has how many of both the
+	 * recorder had read at a commit, so that rows that a killed writer had read can be counted.
 	 */
 	_Atomic uint64_t made, lost;
 	struct helper_stored {
@@ -49,7 +49,7 @@ struct helper {
 	struct queue queue;
 };
 
-/* Messages: ids count from 1 in the order in which they come, since the latest RESET. */
+/* Types of messages.  Ids count from 1 in the order of the messages since the latest RESET. */
 enum helper_message {
 	MESSAGE_RESET,
 	MESSAGE_NAME,   /* a text */
@@ -71,11 +71,11 @@ struct helper_attribute {
 	uint64_t is_json;
 };
 struct helper_row {
-	struct event event; /* `args` means nothing */
+	struct event event; /* `args` is not valid */
 	uint64_t desc;
 };
 
-/* Starts the thread; false: it cannot be started.  Call it once per process. */
+/* Starts the thread; returns false if it cannot be started.  Call it once per process. */
 bool helper_start(const struct config *config);
 /* Wakes a helper.  Async-signal-safe. */
 void helper_wake(struct helper *h);

@@ -70,7 +70,7 @@ bool queue_receive(struct queue *q, unsigned *type, struct buf *body)
 	copy_out(q, tail, &h, sizeof(h));
 	buf_clear(body);
 	if (padded(h.len) > used || !buf_reserve(body, h.len))
-		return false; /* it was overwritten by something else */
+		return false; /* the memory was damaged */
 	copy_out(q, tail + sizeof(h), body->data, h.len);
 	body->len = h.len;
 	*type = h.type;

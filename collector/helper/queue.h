@@ -16,7 +16,7 @@ struct buf;
 
 enum { QUEUE_BYTES = 8 << 20, QUEUE_PARTS = 3 };
 struct queue {
-	_Alignas(64) _Atomic uint64_t head; /* both only grow */
+	_Alignas(64) _Atomic uint64_t head; /* head and tail only grow */
 	_Alignas(64) _Atomic uint64_t tail;
 	_Alignas(64) uint8_t bytes[QUEUE_BYTES];
 };
@@ -25,9 +25,9 @@ struct queue_part {
 	size_t len;
 };
 
-/* False: there is no room now, or never. */
+/* Appends a message; returns false if there is no space now, or if it is too long. */
 bool queue_send(struct queue *q, unsigned type, const struct queue_part parts[QUEUE_PARTS]);
-/* Takes the oldest message, its body into `body`; false: there is none. */
+/* Removes the oldest message and copies its body to `body`; returns false if there is none. */
 bool queue_receive(struct queue *q, unsigned *type, struct buf *body);
-/* How full it is, in percent. */
+/* Returns how full the queue is, in percent. */
 unsigned queue_fullness(const struct queue *q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of store/writer.h in the program: each hands on what it is given. */
+/* The functions of store/writer.h in the program, which pass their arguments on to the recorder. */
 #include "collector/arena/arena.h"
 #include "collector/config/config.h"
 #include "collector/helper/internal.h"
@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define MS UINT64_C(1000000)
-enum { PATIENCE_MS = 1000 }; /* with a recorder that makes no room */
+enum { PATIENCE_MS = 1000 }; /* limit of waiting for a recorder that makes no space */
 
 static bool send_parts(struct writer *w, unsigned type, const struct queue_part parts[QUEUE_PARTS])
 {
@@ -33,7 +33,8 @@ static bool send(struct writer *w, unsigned type, const void *at, size_t len)
 	return send_parts(w, type, (struct queue_part[QUEUE_PARTS]){ { at, len } });
 }
 
-/* A new row of a table; what depends on one that is not there would be wrong. */
+/* Passes a new row of a table on.  If that fails, all further rows of the window are dropped,
+ * because rows that refer to it would be wrong. */
 static uint32_t define(struct writer *w, enum trace_table table, uint32_t id, unsigned type,
 		       const struct queue_part parts[QUEUE_PARTS])
 {
@@ -68,7 +69,8 @@ void helper_put_anchor(struct writer *w, uint64_t cupti_ns)
 	send(w, MESSAGE_ANCHOR, &a, sizeof(a));
 }
 
-/* In shared memory, where it is found also when the recorder reads nothing any more. */
+/* Counts rows in shared memory, where the counts remain available if the recorder no longer reads
+ * messages. */
 static void count_made(struct writer *w, uint64_t count, bool sent)
 {
 	atomic_fetch_add(&w->shared->made, count);
@@ -190,7 +192,7 @@ void writer_own_cost(struct writer *w, uint64_t ns)
 
 bool writer_is_last(const struct writer *w)
 {
-	return false; /* the program runs */
+	return false; /* the program is running */
 }
 
 bool writer_clips(const struct writer *w)

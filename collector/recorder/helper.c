@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What only the program can be asked, for the writer outside: a probe that asks the program's
- * helper (helper/helper.h).  Without a helper it samples memory and health itself, from outside.
+ * A probe of the writer outside for facts that are only available inside the program: it sends
+ * requests to the program's helper (helper/helper.h).  Without a helper it samples memory and
+ * health itself, from outside.
  */
 #include "collector/arena/arena.h"
 #include "collector/config/config.h"
@@ -21,11 +22,11 @@
 #include <unistd.h>
 
 #define MS      UINT64_C(1000000)
-#define LOOK_NS (1000 * MS) /* for CUDA in a program whose CUDA another tool has taken */
+#define LOOK_NS (1000 * MS) /* period of checks for CUDA in a program with another tool */
 enum {
-	LIMIT_MS = 5000, /* a helper that takes longer is left behind */
-	LAST_MS = 30000, /* one of a program that ends, which itself waits for CUPTI that long */
-	ANSWER_MS = 20,  /* at a program that may have died */
+	LIMIT_MS = 5000, /* limit for a request to the helper */
+	LAST_MS = 30000, /* limit at the end of a program, which waits as long for CUPTI */
+	ANSWER_MS = 20,  /* period of checks whether the program has died */
 	BODY_MAX = 8 << 20,
 	TABLES_MAX = 64 << 20,
 };
@@ -35,18 +36,18 @@ enum { OUTSIDE = sizeof(from_outside) / sizeof(from_outside[0]) };
 
 static struct {
 	const struct config *config;
-	struct helper *helper; /* NULL: the program has none */
-	struct writer *writer; /* of the latest drain */
+	struct helper *helper; /* NULL: the program has no helper */
+	struct writer *writer; /* writer of the latest drain */
 	bool opened[OUTSIDE];
-	bool begun, told; /* a window, or its warmup; the helper has been told */
+	bool begun, told; /* a window or its warmup has begun; the helper has been told */
 	uint64_t begun_ns, looked_ns;
 	struct buf body;
-	/* What the program's ids mean, and which the log has for them. */
+	/* The rows of the program's ids, and the log's ids for them. */
 	struct trace *trace;
 	uint64_t log;
 	uint32_t *descs;
 	size_t desc_cap;
-	uint32_t devices; /* rows that the log has */
+	uint32_t devices; /* number of devices that the log has */
 	struct helper_stored read;
 } state;
 
@@ -54,7 +55,7 @@ static struct helper *find_helper(void)
 {
 	if (!state.helper) {
 		state.helper = arena_table_there(ARENA_HELPER, sizeof(struct helper));
-		if (state.helper && !state.config) /* a killed writer has stored so much */
+		if (state.helper && !state.config) /* counts that a killed writer has stored */
 			state.read = state.helper->stored[arena()->commit & 1];
 	}
 	return state.helper;
@@ -117,7 +118,7 @@ static void put_devices(struct writer *w)
 	}
 }
 
-/* Forgets the ids of another log. */
+/* Returns whether rows can be put; discards the ids of another log. */
 static bool is_ready(struct writer *w)
 {
 	if (!state.trace || !writer_ready(w))
@@ -158,7 +159,8 @@ static void put_row(struct writer *w, const uint8_t *at, size_t len)
 
 	bool ready = is_ready(w);
 
-	/* what a killed writer knew of descriptors is not known of rows that it had not read */
+	/* Only the killed writer had the descriptors of the rows that it did not read, so these
+	 * rows are lost. */
 	state.read.read += ready || state.config;
 	if (len < sizeof(r) || !ready)
 		return;
@@ -299,7 +301,7 @@ static bool is_done(void)
 	       atomic_load_explicit(&state.helper->asked, memory_order_relaxed);
 }
 
-/* Reads the queue meanwhile. */
+/* Waits for the helper and reads the queue in the meantime. */
 static void wait_until_done(uint64_t limit_ns)
 {
 	uint64_t until_ns = tick_clock_ns(CLOCK_MONOTONIC) + limit_ns;
@@ -311,7 +313,7 @@ static void wait_until_done(uint64_t limit_ns)
 		read_queue();
 		if (is_done() || tick_clock_ns(CLOCK_MONOTONIC) >= until_ns)
 			break;
-		/* a spurious wake-up only costs one more round */
+		/* A spurious wake-up only costs one more round. */
 		syscall(SYS_futex, &state.helper->done, FUTEX_WAIT, done, &look, NULL, 0);
 	}
 }
@@ -327,7 +329,7 @@ static void ask(enum helper_request request, uint64_t now_ns, uint64_t deadline_
 	helper_wake(h);
 }
 
-/* Tells a helper that has come since of the window, or of its warmup, that is open. */
+/* Tells a helper that was started later that a window or its warmup is open. */
 static void tell_begin(void)
 {
 	if (!state.begun || state.told || !can_answer())
@@ -375,8 +377,8 @@ static bool helper_behind(void)
 }
 
 /*
- * CUDA tells who is named by a variable that it begins, and another tool may be.  Then the threads
- * of the program look for themselves, once it is in the program.
+ * CUDA only notifies the library in CUDA_INJECTION64_PATH when it starts, which may be another
+ * tool.  Then the threads of the program check for CUDA themselves, once libcuda.so is mapped.
  */
 static void look_for_cuda(void)
 {
@@ -429,7 +431,8 @@ static void helper_note_stored(unsigned parity)
 		state.helper->stored[parity] = state.read;
 }
 
-/* In a process that reads what a killed writer has left. */
+/* Counts the rows that a killed writer had read and not stored; for the process that replaces
+ * it. */
 static void lose_read_by_killed(struct writer *w)
 {
 	uint64_t seen = state.read.read + state.read.lost, made = atomic_load(&state.helper->made);
@@ -447,10 +450,10 @@ static void helper_warmup(void)
 	wait_until_done(LIMIT_MS * MS);
 }
 
-/* Why there is nothing of a GPU, though nothing went wrong. */
+/* Notes in the log why there is no GPU work although nothing went wrong. */
 static void note_absence(struct writer *w)
 {
-	if (!state.config || !config_wants_gpu(state.config)) /* NULL: it is dead from the start */
+	if (!state.config || !config_wants_gpu(state.config)) /* NULL: it was dead from the start */
 		return;
 	writer_set_attribute(
 		w, "cupti_absent",
@@ -471,8 +474,8 @@ static void helper_close_window(struct writer *w, uint64_t window)
 		return;
 	}
 	/*
-	 * The next window has begun, or the program ends while CUPTI works.  Nothing else is asked,
-	 * as it would take the place of an end that the helper has not come to.
+	 * The next window has begun, or the program ends while CUPTI works.  No other request is
+	 * sent, because it would replace a HELPER_END that the helper has not handled yet.
 	 */
 	if (state.told && can_answer())
 		wait_until_done((is_last ? LAST_MS : LIMIT_MS) * MS);

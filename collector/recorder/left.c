@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a dead process has left in its arena, as a log. */
+/* Writes the records that a dead process left in its arena to a log. */
 #include "collector/arena/arena.h"
 #include "collector/arena/texts.h"
 #include "collector/config/config.h"
@@ -56,7 +56,8 @@ bool recorder_adopt(struct config *config)
 	return read_settings(config);
 }
 
-/* The process died while it wrote: what it did not commit is still in its rings. */
+/* Truncates the log to its committed bytes.  The writer died while it wrote; records that were not
+ * committed are still in the rings. */
 static void cut_log(void)
 {
 	const struct arena_header *a = arena();
@@ -65,7 +66,7 @@ static void cut_log(void)
 	if (!*a->log || !memchr(a->log, '\0', ARENA_PATH) || bytes == ARENA_WHOLE)
 		return;
 	if (bytes ? truncate(a->log, (off_t)bytes) : unlink(a->log))
-		return; /* it was moved or removed */
+		return; /* the file was moved or removed */
 }
 
 bool recorder_read(int fd, struct config *config)
@@ -78,12 +79,13 @@ bool recorder_take_left(int fd, bool died_now)
 	static struct config config;
 	size_t len;
 
-	/* shared, as what it commits counts for the next one, if this process is killed too */
+	/* The mapping is shared, so that a commit is valid for the next process if this one is
+	 * killed, too. */
 	if (!arena_adopt(fd, true) || !recorder_adopt(&config))
 		return false;
 	if (config.ring && !config.trigger_spec.death)
 		return true;
-	config.ring = 0; /* what is in that ring is saved as another log */
+	config.ring = 0; /* the contents of that ring are saved as another log */
 	cut_log();
 	uint64_t first = session_adopt(&config, died_now);
 	return writer_put_left(&config, recorder_probes, first, arena()->pid,

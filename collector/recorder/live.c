@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer of a program that lives, in a process of its own. */
+/* The writer of a live program, in a separate process. */
 #include "collector/arena/arena.h"
 #include "collector/arena/texts.h"
 #include "collector/config/config.h"
@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define LOOK_NS UINT64_C(50000000) /* while the program has made no event */
+#define LOOK_NS UINT64_C(50000000) /* period of checks while the program has made no event */
 
 static struct {
 	pid_t pid;
@@ -23,7 +23,8 @@ static struct {
 	_Atomic bool is_gone;
 } program;
 
-/* A handler, too: the program has become another one, whose arena the recorder has got. */
+/* Notes that the program has ended.  This is also the handler of SIGTERM, which means that the
+ * process runs another program, with another arena. */
 static void note_gone(int number)
 {
 	atomic_store(&program.is_gone, true);
@@ -81,15 +82,15 @@ bool recorder_live(const struct recorded *r)
 		return false;
 	session_join(&config, r->pid);
 	start_watching(r);
-	/* asked in this order, as it may begin and die between the two questions */
+	/* The order matters, because the program may begin and die between the two checks. */
 	for (bool gone = false; !session_has_begun(); gone = recorder_program_is_gone()) {
 		if (gone)
-			return true; /* it has made no event */
+			return true; /* the program has made no event */
 		session_sleep(LOOK_NS);
 	}
 	if (!recorder_adopt(&config))
 		return false;
-	if (r->pid == r->inner_pid) /* it sees us */
+	if (r->pid == r->inner_pid) /* the program has our PID namespace */
 		session_runs_as((uint32_t)getpid());
 	control_start((pid_t)r->pid);
 	who.command = name_text(arena()->command, &len);
