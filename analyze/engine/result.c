@@ -159,31 +159,30 @@ static enum status keep_others(void *self, struct table *inputs, union value *ro
 static enum status join(struct engine_result *r, struct error *err)
 {
 	struct table *ranks = tables_find(r->tables, "ranks");
-	struct ranks_known known = { .all = calloc(table_count(ranks) + 1, sizeof(uint64_t)) };
-	enum status status = known.all ? ST_OK : fail_memory(err);
+	RELEASED_BY(vec_release) uint64_t *all = NULL;
+	const union value *row;
 	bool any = false;
 
-	for (size_t i = 0; status == ST_OK && i < table_count(ranks); i++) {
-		const union value *row = table_at(ranks, i);
-
+	TRY(vec_new(&all, table_count(ranks), err));
+	struct ranks_known known = { .all = all };
+	for (size_t i = 0; (row = table_at(ranks, i)); i++) {
 		any |= row_is_beside(row);
 		if (!row_is_beside(row) && row[0].u64 != NO_U64)
 			known.all[known.count++] = row[0].u64; /* rows are sorted by rank */
 	}
-	for (size_t i = 0; any && r->reports[i] && status == ST_OK; i++)
+	for (size_t i = 0; any && r->reports[i]; i++)
 		if (r->reports[i]->join)
-			status = r->reports[i]->join(r->tables, err);
-	for (size_t i = 0; any && i < tables_count(r->tables) && status == ST_OK; i++) {
+			TRY(r->reports[i]->join(r->tables, err));
+	for (size_t i = 0; any && i < tables_count(r->tables); i++) {
 		struct table *t = tables_at(r->tables, i);
 
 		if (table_keys(table_type(t)) >= RANK_KEYS &&
 		    !strcmp(table_type(t)->columns[0].name, "rank"))
-			status = table_sift(t, keep_alone, &known, err);
+			TRY(table_sift(t, keep_alone, &known, err));
 	}
-	if (status == ST_OK && any && !known.any_left)
-		status = table_sift(tables_find(r->tables, "inputs"), keep_others, NULL, err);
-	free(known.all);
-	return status;
+	if (any && !known.any_left)
+		TRY(table_sift(tables_find(r->tables, "inputs"), keep_others, NULL, err));
+	return ST_OK;
 }
 
 enum status engine_result_finish(struct engine_result *r, bool is_filtered, struct error *err)

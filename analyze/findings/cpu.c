@@ -181,10 +181,10 @@ static bool longest_two(const struct facts *f, const char *category, struct oper
 {
 	struct table *t = tables_find(f->tables, "host_operators");
 	size_t time = t ? table_column(t, "ns") : 0, count = 0, names = 0;
-	struct operator_time *all = calloc(table_count(t) + 1, sizeof(*all));
+	RELEASED_BY(vec_release) struct operator_time *all = NULL;
 	const union value *row;
 
-	if (!all)
+	if (vec_new(&all, table_count(t), NULL) != ST_OK)
 		return false;
 	for (size_t i = 0; (row = table_at(t, i)); i++)
 		if (!strcmp(operator_category(row[RANK_KEYS].text), category))
@@ -200,7 +200,6 @@ static bool longest_two(const struct facts *f, const char *category, struct oper
 	SORT_BY(all, names, DOWN(struct operator_time, ns), UP(struct operator_time, name));
 	for (size_t i = 0; i < 2; i++)
 		out[i] = i < names ? all[i] : (struct operator_time){ NULL, 0 };
-	free(all);
 	return names > 0;
 }
 

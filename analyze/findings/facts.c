@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/findings/internal.h"
 
-#include "schemas/base/vec.h"
-
 #include <math.h>
 #include <stdio.h>
 

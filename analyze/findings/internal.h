@@ -5,6 +5,7 @@
 #include "analyze/engine/report.h"
 #include "analyze/findings/rule.h"
 #include "analyze/replay/edit.h"
+#include "schemas/base/vec.h"
 
 /* Where in the model the work or idle time of a finding is. */
 

@@ -10,7 +10,6 @@
 #include "analyze/findings/internal.h"
 
 #include "analyze/report/where/where.h"
-#include "schemas/base/vec.h"
 #include "schemas/base/sort.h"
 
 #include <ctype.h>

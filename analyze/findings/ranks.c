@@ -5,6 +5,7 @@
 #include "analyze/report/frontier/frontier.h"
 #include "analyze/report/shared.h"
 #include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,14 +43,12 @@ static struct wall *walls_take(const struct facts *f, size_t *count)
 static bool slow_steps(const struct facts *f, struct finding *out)
 {
 	size_t kept, slow = 0;
-	struct wall *walls = walls_take(f, &kept);
+	RELEASED_BY(vec_release) struct wall *walls = walls_take(f, &kept);
 	double over = 0;
 	char a[SPAN_TEXT], b[SPAN_TEXT], n[NUMBER_TEXT], m[NUMBER_TEXT];
 
-	if (!walls || kept < 5) {
-		free(walls);
+	if (!walls || kept < 5)
 		return false;
-	}
 	struct table *stats = tables_find(f->tables, "step_stats");
 	struct table *summed = tables_find(f->tables, "steps_summed");
 	size_t count = (size_t)table_at(stats, 0)[table_column(stats, "counted")].u64;
@@ -70,7 +69,6 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 		span_beside(a, median, (double)walls[kept - 1].ns),
 		(unsigned long long)walls[kept - 1].step, span_text(b, (double)walls[kept - 1].ns));
 	rule_brief(out, "%s of %s steps, the worst %s", n, m, b);
-	free(walls);
 	return slow && rule_saves(out, over / (double)count);
 }
 

@@ -2,7 +2,6 @@
 #include "analyze/findings/internal.h"
 
 #include "analyze/report/replay/log.h"
-#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
@@ -172,9 +171,17 @@ static void pass_end(struct pass *p)
 }
 
 /* Replays a rank for `count` answers from `first` on. */
+static void pass_release(struct pass *p)
+{
+	replay_run_close(p->run);
+	free(p->lengths);
+	free(p->changed);
+}
+
 static enum status rank_replay(struct replayed *r, const struct rank *rank, size_t first,
 			       size_t count, struct error *err)
 {
+	RELEASED_BY(pass_release)
 	struct pass p = { .of = r, .rank = rank, .first = first, .count = count };
 	const struct edit_set *sets[EDIT_SETS_MAX];
 	struct replay_edits edits = {
@@ -183,20 +190,12 @@ static enum status rank_replay(struct replayed *r, const struct rank *rank, size
 
 	for (size_t i = 0; i < count; i++)
 		sets[i] = &r->answers[first + i].set;
-	enum status status = replay_run_open(&p.run, rank->replay, &edits, err);
-
-	p.lengths = calloc(rank->step_count + 1, sizeof(*p.lengths));
-	p.changed = calloc(rank->step_count + 1, sizeof(*p.changed));
-	if (status == ST_OK && (!p.lengths || !p.changed))
-		status = fail_memory(err);
-	if (status == ST_OK)
-		status = replay_run_go(p.run, err);
-	if (status == ST_OK)
-		pass_end(&p);
-	replay_run_close(p.run);
-	free(p.lengths);
-	free(p.changed);
-	return status;
+	TRY(replay_run_open(&p.run, rank->replay, &edits, err));
+	TRY(vec_new(&p.lengths, rank->step_count, err));
+	TRY(vec_new(&p.changed, rank->step_count, err));
+	TRY(replay_run_go(p.run, err));
+	pass_end(&p);
+	return ST_OK;
 }
 
 /* ---- questions --------------------------------------------------------------------------- */

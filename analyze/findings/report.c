@@ -478,44 +478,38 @@ static enum status put_found(const struct facts *f, const struct found *one, siz
 	return row[FOUND_BRIEF].text ? ST_OK : ST_CEILING;
 }
 
+static void facts_release(struct facts *f)
+{
+	replayed_close(f->replayed);
+	free(f->gaps);
+}
+
 static enum status findings_finish(struct tables *all, struct error *err)
 {
-	struct facts f = facts_take(all);
-	struct found *found = calloc(FOUND_MAX, sizeof(*found));
-	enum status status = found ? facts_gaps_take(&f, err) : fail_memory(err);
+	RELEASED_BY(facts_release) struct facts f = facts_take(all);
+	RELEASED_BY(vec_release) struct found *found = NULL;
+	size_t count;
 
-	if (status == ST_OK)
-		status = replayed_open(&f.replayed, all, err);
-	size_t count = 0;
-
-	if (status != ST_OK)
-		goto out;
+	TRY(vec_new(&found, FOUND_MAX, err));
+	TRY(facts_gaps_take(&f, err));
+	TRY(replayed_open(&f.replayed, all, err));
 	f.lead_ns = facts_part(&f, "lead");
 	f.tail_ns = facts_part(&f, "tail");
-	status = verdict_put(&f, err);
+	TRY(verdict_put(&f, err));
 	count = look(&f, f.gpus ? rules_host : rules_cpu, found, 0);
 	count = look(&f, rules_ranks, found, count);
 	count = look(&f, rules_gpu, found, count);
 	count = look(&f, rules_health, found, count);
-	if (status == ST_OK)
-		status = found_replay(&f, found, count, err);
+	TRY(found_replay(&f, found, count, err));
 	if (!f.gpus)
 		f.bound = verdict_of_cpu(found, count, FAMILY_NONE, NULL);
 	sort_found(&f, found, count);
 	f.unit = unit_of(&f, found, count);
-	if (status == ST_OK)
-		status = together_put(&f, found, count, err);
-	if (status == ST_OK)
-		status = what_if_next(&f, err);
-	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = put_found(&f, &found[i], i + 1, err);
-	if (status == ST_OK && !f.gpus)
-		status = verdict_tell_cpu(&f, found, count, err);
-out:
-	replayed_close(f.replayed);
-	free(f.gaps);
-	free(found);
-	return status;
+	TRY(together_put(&f, found, count, err));
+	TRY(what_if_next(&f, err));
+	for (size_t i = 0; i < count; i++)
+		TRY(put_found(&f, &found[i], i + 1, err));
+	return f.gpus ? ST_OK : verdict_tell_cpu(&f, found, count, err);
 }
 
 static const struct table_type *const findings_tables[] = {

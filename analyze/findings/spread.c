@@ -3,6 +3,7 @@
  * (DEFINITIONS.md 7). */
 #include "analyze/findings/rule.h"
 #include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,8 +68,8 @@ bool facts_spread(const struct facts *f, struct spread *out)
 {
 	struct table *kernels = tables_find(f->tables, "kernels");
 	size_t rows = kernels ? table_count(kernels) : 0, end;
-	struct of_rank *all = calloc(rows + 1, sizeof(*all));
-	double *sums = calloc(f->ranks + 1, sizeof(*sums));
+	RELEASED_BY(vec_release) struct of_rank *all = calloc(rows + 1, sizeof(*all));
+	RELEASED_BY(vec_release) double *sums = calloc(f->ranks + 1, sizeof(*sums));
 
 	*out = (struct spread){ .names = 0 };
 	size_t count = all && sums && f->ranks > 1 && rows ? take(f, kernels, all) : 0;
@@ -91,7 +92,5 @@ bool facts_spread(const struct facts *f, struct spread *out)
 			out->rank = table_at(ranks, i)[0].u64;
 		}
 	}
-	free(all);
-	free(sums);
 	return out->names > 0;
 }

@@ -130,7 +130,7 @@ enum status job_prepare(struct job *j, struct error *err)
 	TRY(transfers_find(j, err));
 	TRY(ideals_find(j, err));
 	/* Lists the begins and ends of each worker in each step, in measured order. */
-	struct point *all;
+	RELEASED_BY(vec_release) struct point *all = NULL;
 
 	TRY(vec_new(&j->points, 2 * j->op_count + 2, err));
 	TRY(vec_new(&all, 2 * j->op_count + 2, err));
@@ -152,7 +152,6 @@ enum status job_prepare(struct job *j, struct error *err)
 	}
 	for (size_t i = 0; i < 2 * j->op_count; i++)
 		j->points[i] = all[i].number;
-	free(all);
 	return ST_OK;
 }
 

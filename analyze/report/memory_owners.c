@@ -98,37 +98,31 @@ static enum status end_paths(struct accumulator *f, const struct gauge *g, uint3
 		SORT_KEYS(DOWN(struct path_bytes, grown), UP(struct path_bytes, owner)),
 	};
 	bool has_growth = g->step_count > 2 && !f->steps[process].is_inferred;
-	struct path_bytes *all;
+	RELEASED_BY(vec_release) struct path_bytes *all = NULL;
+	RELEASED_BY(buf_release) struct buf text;
 	union value *row;
-	struct buf text;
 
-	TRY(vec_new(&all, g->owner_count + 1, err));
 	buf_init(&text, (size_t)1 << 20);
+	TRY(vec_new(&all, g->owner_count + 1, err));
 	size_t count = paths_take(f, g, all, &text);
 	for (int k = 0; k < 1 + has_growth; k++) {
 		sort_rows(all, count, sizeof(*all), orders[k]);
 		for (size_t i = 0; i < count && i < PATHS_SHOWN; i++)
 			all[i].is_shown |= (k ? all[i].grown : all[i].at_peak) > 0;
 	}
-	enum status status = ST_OK;
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!all[i].is_shown)
 			continue;
 		put_path(f, &g->owners[all[i].owner], &text);
 		keys[MPATH_PATH].text = buf_text(&text);
-		status = buf_status(&text, err);
-		if (status == ST_OK)
-			status = acc_row(f, "memory_paths", process, keys, &row, err);
-		if (status != ST_OK)
-			break;
+		TRY(buf_status(&text, err));
+		TRY(acc_row(f, "memory_paths", process, keys, &row, err));
 		row[MPATH_LIVE].u64 += all[i].at_peak;
 		row[MPATH_FIRST].u64 += has_growth ? all[i].first : 0;
 		row[MPATH_LAST].u64 += has_growth ? all[i].last : 0;
 		row[MPATH_STEPS].u64 = has_growth ? g->step_count - 2 : 0;
 	}
-	buf_release(&text);
-	free(all);
-	return status;
+	return ST_OK;
 }
 
 enum status memory_owners_end(struct accumulator *f, struct gauge *g, uint32_t process,

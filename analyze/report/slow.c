@@ -341,10 +341,9 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 {
 	const struct slow *s = f->state;
 	struct compared c = { .process = process };
-	enum status status = ST_OK;
 	size_t count;
 
-	struct counted *steps = steps_sorted(&f->steps[process], &count);
+	RELEASED_BY(vec_release) struct counted *steps = steps_sorted(&f->steps[process], &count);
 	if (!steps)
 		return fail_memory(err);
 	uint64_t best = UINT64_MAX, twice = 0; /* best: distance; twice: 2 x median */
@@ -362,17 +361,16 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 			best = off;
 		}
 	}
-	for (size_t i = 0; c.median && i < SLOW_MAX && i < count && status == ST_OK; i++) {
+	for (size_t i = 0; c.median && i < SLOW_MAX && i < count; i++) {
 		c.step = steps[count - 1 - i].row;
 		if (i && 4 * wall_of(c.step) <= 3 * twice)
 			break;
 		if (c.step != c.median &&
 		    !steps_is_dropped(&s->dropped[process],
 				      (size_t)(c.step - f->steps[process].rows)))
-			status = explain(f, &c, err);
+			TRY(explain(f, &c, err));
 	}
-	free(steps);
-	return status;
+	return ST_OK;
 }
 
 static enum status slow_end(struct accumulator *f, struct error *err)

@@ -402,31 +402,34 @@ static enum status group_take(struct group *g, const struct row *rows, size_t co
 			      struct error *err)
 {
 	*g = (struct group){ .rows = rows, .count = count };
-	enum status status = take_members(g, err);
-	*hangs = status == ST_OK && take_state(g);
-	return status;
+	TRY(take_members(g, err));
+	*hangs = take_state(g);
+	return ST_OK;
+}
+
+static void group_release(struct group *g)
+{
+	free(g->members);
 }
 
 /* Writes the groups in the order in which they got stuck: the first causes the others. */
 static enum status put_groups(struct table *t, const struct row *rows, size_t count,
 			      struct error *err)
 {
-	struct stuck *stuck = NULL;
+	RELEASED_BY(vec_release) struct stuck *stuck = NULL;
 	size_t stuck_count = 0, waiting = 0, cap = 0;
-	enum status status = ST_OK;
-	struct group g;
 	bool hangs;
 
-	for (size_t i = 0, end; i < count && status == ST_OK; i = end) {
+	for (size_t i = 0, end; i < count; i = end) {
+		RELEASED_BY(group_release) struct group g = { .rows = NULL };
 		for (end = i; end < count && !strcmp(rows[end].group, rows[i].group); end++)
 			;
-		status = group_take(&g, rows + i, end - i, &hangs, err);
-		if (status == ST_OK && hangs)
-			status = vec_reserve(&stuck, &cap, stuck_count + 1, err);
-		if (status == ST_OK && hangs)
-			stuck[stuck_count++] =
-				(struct stuck){ g.asked_ns, g.waiting.count > 0, i, end - i };
-		free(g.members);
+		TRY(group_take(&g, rows + i, end - i, &hangs, err));
+		if (!hangs)
+			continue;
+		TRY(vec_reserve(&stuck, &cap, stuck_count + 1, err));
+		stuck[stuck_count++] =
+			(struct stuck){ g.asked_ns, g.waiting.count > 0, i, end - i };
 	}
 	if (stuck_count)
 		SORT_BY(stuck, stuck_count, DOWN(struct stuck, waits), UP(struct stuck, asked_ns),
@@ -439,21 +442,20 @@ static enum status put_groups(struct table *t, const struct row *rows, size_t co
 	if (stuck_count && !waiting)
 		stuck[waiting++] = stuck[stuck_count - 1];
 	stuck_count = waiting;
-	for (size_t i = 0; i < stuck_count && status == ST_OK; i++) {
-		status = group_take(&g, rows + stuck[i].first, stuck[i].count, &hangs, err);
-		if (status == ST_OK)
-			status = put_group(t, &g, i + 1, err);
-		free(g.members);
+	for (size_t i = 0; i < stuck_count; i++) {
+		RELEASED_BY(group_release) struct group g = { .rows = NULL };
+
+		TRY(group_take(&g, rows + stuck[i].first, stuck[i].count, &hangs, err));
+		TRY(put_group(t, &g, i + 1, err));
 	}
-	free(stuck);
-	return status;
+	return ST_OK;
 }
 
 static enum status hang_finish(struct tables *all, struct error *err)
 {
 	struct table *calls = tables_find(all, "hang_calls"), *t = tables_find(all, "hang");
 	size_t count = table_count(calls);
-	struct row *rows;
+	RELEASED_BY(vec_release) struct row *rows = NULL;
 
 	if (!count)
 		return ST_OK;
@@ -470,9 +472,7 @@ static enum status hang_finish(struct tables *all, struct error *err)
 					.cells = cells };
 	}
 	SORT_BY(rows, count, UP(struct row, group), UP(struct row, seq), UP(struct row, rank));
-	enum status status = put_groups(t, rows, count, err);
-	free(rows);
-	return status;
+	return put_groups(t, rows, count, err);
 }
 
 const struct report_type report_hang = {

@@ -241,42 +241,39 @@ static enum status give(struct tables *all, const union value *node, const union
 	return give_modules(all, node[NODE_MODULE].text, work, fields, err);
 }
 
+static void joined_release(struct joined *j)
+{
+	free(j->captures);
+	free(j->node_of);
+}
+
 enum status captures_finish(struct tables *all, struct error *err)
 {
-	struct buf fields;
+	RELEASED_BY(buf_release) struct buf fields;
+	RELEASED_BY(joined_release)
 	struct joined j = { .nodes = tables_find(all, "graph_nodes"),
 			    .work = tables_find(all, "graph_work") };
 	struct table *graphs = tables_find(all, "graphs");
 	union value *row, *graph;
-	enum status status = ST_OK;
-
 	buf_init(&fields, (size_t)64 << 20);
 	for (size_t i = 0; (row = table_at(graphs, i)); i++)
 		row[GRAPH_FOUND].u64 = row[GRAPH_FOUND_NS].u64 = 0;
-	for (size_t i = 0, end;
-	     status == ST_OK && table_count(j.nodes) && (row = table_at(j.work, i)); i = end) {
+	for (size_t i = 0, end; table_count(j.nodes) && (row = table_at(j.work, i)); i = end) {
 		end = table_group_end(j.work, i, REPLAYED_SEQUENCE + 1);
-		status = vec_reserve(&j.node_of, &j.node_cap, end - i, err);
-		if (status == ST_OK)
-			status = captures_of(&j, row, err);
-		if (status == ST_OK)
-			status = table_have(graphs, row, &graph, err);
-		if (status != ST_OK)
-			break;
+		TRY(vec_reserve(&j.node_of, &j.node_cap, end - i, err));
+		TRY(captures_of(&j, row, err));
+		TRY(table_have(graphs, row, &graph, err));
 		join_launch(&j, i, end);
-		for (size_t k = i; status == ST_OK && k < end; k++) {
+		for (size_t k = i; k < end; k++) {
 			if (j.node_of[k - i] == SIZE_MAX)
 				continue;
 			row = table_at(j.work, k);
 			graph[GRAPH_FOUND].u64 += row[REPLAYED_COUNT].u64;
 			graph[GRAPH_FOUND_NS].u64 += row[REPLAYED_NS].u64;
-			status = give(all, table_at(j.nodes, j.node_of[k - i]), row, &fields, err);
+			TRY(give(all, table_at(j.nodes, j.node_of[k - i]), row, &fields, err));
 		}
 	}
 	for (size_t i = 0; (row = table_at(graphs, i)); i++)
 		row[GRAPH_PCT].f64 = percent_of(row[GRAPH_FOUND].u64, row[GRAPH_WORK].u64);
-	buf_release(&fields);
-	free(j.captures);
-	free(j.node_of);
-	return status;
+	return ST_OK;
 }

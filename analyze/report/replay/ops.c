@@ -363,25 +363,22 @@ static enum status end_steps(struct accumulator *f, const struct gpu *g, struct 
 {
 	const struct step_list *steps = &f->steps[g->process];
 	union value keys[OPS_STEP_KEYS], *row;
-	struct step_repeat *repeats = NULL;
-	enum status status = step_repeats_find(steps, &repeats, err);
+	RELEASED_BY(vec_release) struct step_repeat *repeats = NULL;
 
+	TRY(step_repeats_find(steps, &repeats, err));
 	keys[OPS_STEP_DEVICE].u64 = g->device == NO_ID ? NO_U64 : g->device;
 	keys[OPS_STEP_FIRST].u64 = g->first_ns;
-	for (size_t i = 0; status == ST_OK && i < steps->count; i++) {
+	for (size_t i = 0; i < steps->count; i++) {
 		const struct step_row *s = &steps->rows[i];
 
 		if (!s->is_counted || s->is_out)
 			continue;
 		keys[OPS_STEP_PLACE].u64 = i;
-		status = acc_row(f, "replay_steps", g->process, keys, &row, err);
-		if (status != ST_OK)
-			break;
+		TRY(acc_row(f, "replay_steps", g->process, keys, &row, err));
 		row[OPS_STEP_NUMBER].u64 = s->number;
 		row[OPS_STEP_NTH].u64 = step_repeat_at(repeats, (uint32_t)i + 1).nth;
 	}
-	free(repeats);
-	return status;
+	return ST_OK;
 }
 
 static enum status end_gpu(struct accumulator *f, struct gpu *g, struct error *err)

@@ -194,13 +194,11 @@ static enum status replay_report_end(struct accumulator *f, struct error *err)
 		TRY(replay_end(s->replays[i].replay, err));
 		TRY(replays_go(s, err));
 		size_t count = f->steps[i].count + 1;
-		struct replay_step *steps = calloc(count, sizeof(*steps));
-		uint64_t *lengths = calloc(count, sizeof(*lengths));
-		enum status status =
-			steps && lengths ? put_rows(f, i, steps, lengths, err) : fail_memory(err);
-		free(steps);
-		free(lengths);
-		TRY(status);
+		RELEASED_BY(vec_release) struct replay_step *steps = NULL;
+		RELEASED_BY(vec_release) uint64_t *lengths = NULL;
+		TRY(vec_new(&steps, count, err));
+		TRY(vec_new(&lengths, count, err));
+		TRY(put_rows(f, i, steps, lengths, err));
 	}
 	return ST_OK;
 }
