@@ -258,9 +258,7 @@ static void draw_peak(struct buf *out, const struct chart *c)
 		  "paint-order=\"stroke\" stroke=\"var(--paper)\" stroke-width=\"4\">peak %s%s",
 		  x, y, x, y - 7, x > 70 ? "end" : "start", c->sign,
 		  bytes_text(text, (double)c->curve->peak_bytes));
-	html_raw(out, c->curve->peak_phase ? ", " : "");
-	html_text(out, c->curve->peak_phase);
-	html_raw(out, "</text>\n");
+	html_between(out, c->curve->peak_phase ? ", " : "", c->curve->peak_phase, "</text>\n");
 }
 
 void html_curve(struct buf *out, const struct curve *curve)
@@ -396,25 +394,20 @@ void html_heat(struct buf *out, const struct heat *h)
 		most = h->values[i] > most ? h->values[i] : most;
 	html_rawf(out, "<svg height=\"%zu\" role=\"img\" aria-label=\"", /* space for two lines */
 		  h->row_count * (size_t)height + 40);
-	html_text(out, h->rows);
-	html_raw(out, " by ");
+	html_between(out, "", h->rows, " by ");
 	html_text(out, h->columns);
 	html_rawf(out, ", slowdown up to %.3f\">", most);
-	html_raw(out, "<text class=\"dim\" x=\"12%\" y=\"12\">");
-	html_text(out, h->columns);
-	html_raw(out, "</text>");
+	html_between(out, "<text class=\"dim\" x=\"12%\" y=\"12\">", h->columns, "</text>");
 	for (size_t k = 0; k < h->count; k += columns) {
 		html_rawf(out, "<text x=\"%.2f%%\" y=\"28\">", 12 + width * (double)k);
-		html_text(out, h->names[k]);
-		html_raw(out, "</text>");
+		html_between(out, "", h->names[k], "</text>");
 	}
 	for (size_t i = 0; i < h->row_count; i++) {
 		size_t y = 34 + i * (size_t)height;
 
 		if (i % rows == 0) {
 			html_rawf(out, "<text x=\"0\" y=\"%zu\">", y + 11);
-			html_text(out, h->row_names[i]);
-			html_raw(out, "</text>");
+			html_between(out, "", h->row_names[i], "</text>");
 		}
 		for (size_t k = 0; k < h->count; k++) {
 			double value = h->values[i * h->count + k];
@@ -427,8 +420,7 @@ void html_heat(struct buf *out, const struct heat *h)
 				  "fill=\"var(--warn)\" fill-opacity=\"%.2f\"><title>",
 				  12 + width * (double)k, y, width, height - 1,
 				  0.05 + 0.95 * (share > 0 ? share : 0));
-			html_text(out, h->row_names[i]);
-			html_raw(out, ", ");
+			html_between(out, "", h->row_names[i], ", ");
 			html_text(out, h->names[k]);
 			html_rawf(out, ": %.4f</title></rect>", value);
 		}
@@ -468,8 +460,7 @@ void html_roofline(struct buf *out, const struct block *b)
 		"<text x=\"4\" y=\"%.1f\">",
 		ROOFLINE_HEIGHT + 30, b->roofline.slope_y * scale, b->roofline.top_x,
 		b->roofline.top_y * scale, b->roofline.slope_y * scale - 48);
-	html_text(out, b->roofline.memory);
-	html_raw(out, "</text>\n");
+	html_between(out, "", b->roofline.memory, "</text>\n");
 	for (size_t i = 0; i < b->roofline.roof_count; i++) {
 		const struct roof *r = &b->roofline.roofs[i];
 
@@ -477,8 +468,7 @@ void html_roofline(struct buf *out, const struct block *b)
 			  "<line class=\"pen\" x1=\"%.2f%%\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
 			  "<text x=\"100%%\" y=\"%.1f\" text-anchor=\"end\">",
 			  r->x, r->y * scale, r->y * scale, r->y * scale - 5);
-		html_text(out, r->text);
-		html_raw(out, "</text>\n");
+		html_between(out, "", r->text, "</text>\n");
 	}
 	for (size_t i = 0; i < b->roofline.count; i++) {
 		const struct roof_dot *d = &b->roofline.dots[i];
@@ -487,9 +477,7 @@ void html_roofline(struct buf *out, const struct block *b)
 			  html_token(d->is_memory ? TOKEN_DATA : TOKEN_FORWARD), d->x, d->y * scale,
 			  d->radius);
 		html_text(out, d->name);
-		html_raw(out, ": ");
-		html_text(out, d->title);
-		html_raw(out, "</title></circle>\n");
+		html_between(out, ": ", d->title, "</title></circle>\n");
 	}
 	html_rawf(out,
 		  "</svg>\n<p class=\"key\"><span><i class=\"%s\"></i>bound by arithmetic</span> "

@@ -69,6 +69,13 @@ void html_text(struct buf *out, const char *text)
 	put_text(out, text, NULL);
 }
 
+void html_between(struct buf *out, const char *before, const char *text, const char *after)
+{
+	html_raw(out, before);
+	html_text(out, text);
+	html_raw(out, after);
+}
+
 /* Returns where the second sentence of a text begins; "" if there is none. */
 static const char *second_sentence(const char *text)
 {
@@ -112,9 +119,8 @@ static void draw_words(struct buf *out, const struct block_words *w)
 				  s->token == TOKEN_DIM    ? "dim"
 				  : s->token == TOKEN_WARN ? "distrust"
 							   : "");
-		html_raw(out, s->token == TOKEN_CODE ? "<code>" : "");
-		html_text(out, s->text);
-		html_raw(out, s->token == TOKEN_CODE ? "</code>" : "");
+		html_between(out, s->token == TOKEN_CODE ? "<code>" : "", s->text,
+			     s->token == TOKEN_CODE ? "</code>" : "");
 		html_raw(out, w->role == ROLE_LINE ? "</span>" : "");
 	}
 	html_raw(out, markup[w->role].end);
@@ -124,19 +130,16 @@ static void draw_callout(struct buf *out, const struct block *b)
 {
 	if (b->kind == BLOCK_WARNING) {
 		html_rawf(out, "<p class=\"distrust\"><b>! %s</b>", b->callout.label);
-		html_text(out, b->callout.first);
-		html_raw(out, b->callout.second ? " " : "");
+		html_between(out, "", b->callout.first, b->callout.second ? " " : "");
 	} else {
 		const char *rest = second_sentence(b->callout.first);
 
 		html_rawf(out, "<p class=\"bound\">%s</p>\n<h1>", b->callout.label);
 		put_text(out, b->callout.first, *rest ? rest - 1 : rest);
-		html_raw(out, "</h1>\n<p class=\"more\">");
-		html_text(out, rest);
-		html_raw(out, *rest && b->callout.second ? " " : "");
+		html_between(out, "</h1>\n<p class=\"more\">", rest,
+			     *rest && b->callout.second ? " " : "");
 	}
-	html_text(out, b->callout.second);
-	html_raw(out, "</p>\n");
+	html_between(out, "", b->callout.second, "</p>\n");
 }
 
 static void draw_section(struct buf *out, const struct block *b)
@@ -218,15 +221,11 @@ static void draw_cell(struct buf *out, const struct block_table *t, const struct
 	if (cell->mark)
 		html_rawf(out, "<i class=\"mark %s\"></i>", html_token(cell->mark));
 	if (has_whole) { /* this element works by mouse, touch and keyboard */
-		html_raw(out, "<details><summary title=\"");
-		html_text(out, cell->whole);
-		html_raw(out, "\">");
+		html_between(out, "<details><summary title=\"", cell->whole, "\">");
 	}
 	html_text(out, cell->text);
 	if (has_whole) {
-		html_raw(out, "</summary>");
-		html_text(out, cell->whole);
-		html_raw(out, "</details>");
+		html_between(out, "</summary>", cell->whole, "</details>");
 	}
 	html_raw(out, "</td>");
 }
@@ -340,12 +339,9 @@ static void draw_findings(struct buf *out, const struct block *b)
 		const struct fix *f = &b->findings.rows[i];
 
 		html_rawf(out, "<div class=\"rank\">%zu</div><div class=\"saving\"><b>", i + 1);
-		html_text(out, f->saving ? f->figure : "memory");
-		html_raw(out, "</b>");
+		html_between(out, "", f->saving ? f->figure : "memory", "</b>");
 		if (f->saving) {
-			html_raw(out, "<span>");
-			html_text(out, f->of);
-			html_raw(out, "</span>");
+			html_between(out, "<span>", f->of, "</span>");
 		}
 		if (f->saving && f->share > 0)
 			html_rawf(out, "<div class=\"track\"><i style=\"width:%.1f%%\"></i></div>",
@@ -365,20 +361,16 @@ static void draw_findings(struct buf *out, const struct block *b)
 			len = len < sizeof(word) ? len : sizeof(word) - 1;
 			memcpy(word, text, len);
 			word[len] = '\0';
-			html_raw(out, is_code(word, len) ? "<code>" : "");
-			html_text(out, word);
-			html_raw(out, is_code(word, len) ? "</code>" : "");
+			html_between(out, is_code(word, len) ? "<code>" : "", word,
+				     is_code(word, len) ? "</code>" : "");
 		}
-		html_raw(out, "</div><code class=\"rule\">");
-		html_text(out, f->rule);
-		html_raw(out, "</code>\n");
+		html_between(out, "</div><code class=\"rule\">", f->rule, "</code>\n");
 	}
 	if (b->findings.together) {
 		html_raw(out,
 			 "<div class=\"rank\"></div><div class=\"saving\"><b>together</b></div>"
 			 "<div class=\"what\">");
-		html_text(out, b->findings.together);
-		html_raw(out, "</div><code class=\"rule\"></code>\n");
+		html_between(out, "", b->findings.together, "</div><code class=\"rule\"></code>\n");
 	}
 	html_raw(out, "</div>\n");
 }
@@ -392,18 +384,14 @@ static void draw_block(struct buf *out, const struct block *b, const char *secti
 
 	switch (b->kind) {
 	case BLOCK_INPUT:
-		html_raw(out, "<p class=\"input\"><b>");
-		html_text(out, b->input.path);
-		html_raw(out, "</b>");
-		html_text(out, b->input.more);
-		html_raw(out, " \xc2\xb7 ");
+		html_between(out, "<p class=\"input\"><b>", b->input.path, "</b>");
+		html_between(out, "", b->input.more, " \xc2\xb7 ");
 		for (const struct span *s = b->input.words.spans; s; s = s->next) {
 			bool is_plain = s->token == TOKEN_TEXT;
 
 			html_rawf(out, is_plain ? "" : "<span class=\"%s\">",
 				  s->token == TOKEN_DIM ? "dim" : "distrust");
-			html_text(out, s->text);
-			html_raw(out, is_plain ? "" : "</span>");
+			html_between(out, "", s->text, is_plain ? "" : "</span>");
 		}
 		html_raw(out, "</p>\n");
 		return;
@@ -452,9 +440,7 @@ void html_draw(struct buf *out, const char *title, const struct blocks *blocks, 
 {
 	const char *section = NULL;
 
-	html_raw(out, file_begin);
-	html_text(out, title);
-	html_raw(out, " \xc2\xb7 Tacho</title>\n<style>");
+	html_between(out, file_begin, title, " \xc2\xb7 Tacho</title>\n<style>");
 	html_raw(out, html_style);
 	html_raw(out, "</style></head><body>\n");
 	html_raw(out, figure ? patterns : "");

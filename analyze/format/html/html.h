@@ -16,6 +16,8 @@ void html_raw(struct buf *out, const char *markup);
 /* The arguments must not contain texts of an input. */
 void html_rawf(struct buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void html_text(struct buf *out, const char *text);
+/* Writes a text with markup on both sides. */
+void html_between(struct buf *out, const char *before, const char *text, const char *after);
 /* Returns the class of a token in the style sheet: "compute", "forward" ... */
 const char *html_token(enum token token);
 
