@@ -75,10 +75,8 @@ enum status tool_paths(struct tool *t, char **operands, size_t count, struct inp
 struct engine_request tool_request(struct tool *t, char *const *paths, size_t count);
 /* Reports what was wrong with inputs. Returns the status of the first bad one, or ST_OK. */
 enum status tool_judge(const struct tool *t, const struct engine_result *r);
-/*
- * Finds the inputs for the operands and reads them for `reports` with these pictures. The caller
- * releases the result also after an error.
- */
+/* Finds the inputs for the operands and reads them for `reports` with these pictures. The caller
+ * releases the result also after an error. */
 enum status tool_read(struct tool *t, char **operands, size_t count,
 		      const struct report_type *const *reports, enum pictures pictures,
 		      struct engine_result *out, struct error *err);

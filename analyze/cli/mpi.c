@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * mpirun -n N tacho-analyze INPUT...: process i of n reads every n-th input and sends its partial
- * result to the first, which prints and also reports errors of inputs.
- */
+/* mpirun -n N tacho-analyze INPUT...: process i of n reads every n-th input and sends its partial
+ * result to the first, which prints and also reports errors of inputs. */
 #include "analyze/cli/internal.h"
 
 #include "analyze/cli/mpi_plugin.h"

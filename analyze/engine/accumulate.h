@@ -28,10 +28,8 @@ struct acc_request {
  * of memory. */
 const struct table_type **acc_tables(const struct report_type *const *reports);
 
-/*
- * Reads `p`, which the caller has opened and closes, into the tables. After an error of the source
+/* Reads `p`, which the caller has opened and closes, into the tables. After an error of the source
  * (*source_failed is true) `into` holds all events before the error. After any other error `into`
- * must not be used.
- */
+ * must not be used. */
 enum status acc_run(struct tables *into, struct trace *trace, const struct pipeline *p,
 		    const struct acc_request *how, bool *source_failed, struct error *err);

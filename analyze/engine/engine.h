@@ -29,19 +29,15 @@ struct engine_request {
 	 * thread of its own. NULL: no progress is shown. */
 	void (*show)(const char *text);
 };
-/*
- * Reads all inputs, without finish() of the reports.  Release *out with engine_result_release(),
- * also after an error.  ST_OK even if no input could be read.  Paths are borrowed for the call.
- */
+/* Reads all inputs, without finish() of the reports.  Release *out with engine_result_release(),
+ * also after an error.  ST_OK even if no input could be read.  Paths are borrowed for the call. */
 enum status engine_accumulate(struct engine_result *out, const struct engine_request *how,
 			      struct error *err);
 /* Returns whether `filter` can remove all events. If it does, that is reported as an error. */
 bool engine_is_filtered(const struct filter *filter);
 
-/*
- * Fills `outcomes`, one for each input. Returns ST_OK even if some inputs failed. If none could be
+/* Fills `outcomes`, one for each input. Returns ST_OK even if some inputs failed. If none could be
  * read, *out is NULL and the status is that of the first input. Two inputs with the same rank at
- * the same time are an error whose text names both.
- */
+ * the same time are an error whose text names both. */
 enum status engine_run(struct tables **out, const struct engine_request *how,
 		       struct engine_outcome *outcomes, struct error *err);

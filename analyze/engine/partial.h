@@ -26,10 +26,8 @@ enum { PARTIAL_VERSION = 2, PARTIAL_HEADER_BYTES = 24 };
 /* Appends the encoded result to `out`. */
 enum status engine_partial_put(const struct engine_result *r, const char *settings, struct buf *out,
 			       struct error *err);
-/*
- * Merges a partial result into `r`, which engine_result_init() has initialized. If *settings is
+/* Merges a partial result into `r`, which engine_result_init() has initialized. If *settings is
  * NULL it is set to the settings in the file (owned by the tables); otherwise it is an error if
- * they differ. After an error `r` can only be released.
- */
+ * they differ. After an error `r` can only be released. */
 enum status engine_partial_take(struct engine_result *r, const void *bytes, size_t len,
 				size_t ceiling, const char **settings, struct error *err);

@@ -67,11 +67,9 @@ struct name_rows {
 	uint32_t process; /* of the latest event */
 };
 
-/*
- * The events of a batch by kind, so that an accumulator visits only those that it counts.  The
+/* The events of a batch by kind, so that an accumulator visits only those that it counts.  The
  * engine sorts each batch once and keeps its order.  To add a list: a row here and its case in
- * engine/accumulate.c.
- */
+ * engine/accumulate.c. */
 enum batch_list {
 	BATCH_KERNELS,     /* kernels and graphs without EVENT_BEGAN_EARLIER */
 	BATCH_COLLECTIVES, /* those kernels that communicate */
@@ -115,11 +113,9 @@ struct report_type {
 	/* Frees the other parts of the state. It is called after errors too. */
 	void (*release)(struct accumulator *f);
 
-	/*
-	 * Called once, after all inputs are merged and before any finish(), if some ranks have rows
+	/* Called once, after all inputs are merged and before any finish(), if some ranks have rows
 	 * of NCCL's inspector. Copies figures from these rows to rows of other inputs with the same
-	 * rank.
-	 */
+	 * rank. */
 	enum status (*join)(struct tables *all, struct error *err);
 	/* Called once, after all inputs are merged: fills DERIVED columns. */
 	enum status (*finish)(struct tables *all, struct error *err);
@@ -143,11 +139,9 @@ enum { RANK_KEYS = 3 };
 	}
 extern const struct table_type table_ranks;
 
-/*
- * This suffix marks the host in rows of NCCL's inspector until all inputs are read. Then the rows
+/* This suffix marks the host in rows of NCCL's inspector until all inputs are read. Then the rows
  * of a rank that also has a trace are removed, because its collectives are in that trace; the
- * others lose the mark.
- */
+ * others lose the mark. */
 #define BESIDE_MARK      "\x1f"
 #define INSPECTOR_FORMAT "NCCL inspector" /* prefix of the format's name in those inputs */
 static inline bool row_is_beside(const union value *row)
@@ -155,12 +149,10 @@ static inline bool row_is_beside(const union value *row)
 	return row[1].text && strstr(row[1].text, BESIDE_MARK);
 }
 
-/*
- * RANK_TABLE_TYPE defines the table `id` below the table `above`, with RANK_COLUMNS and the columns
+/* RANK_TABLE_TYPE defines the table `id` below the table `above`, with RANK_COLUMNS and the columns
  * of an X list; the other arguments are further members. RANK_TABLE also defines the enum of its
  * cells' places, if no header does. TABLE_TYPE and TABLE define tables at the top, without
- * RANK_COLUMNS.
- */
+ * RANK_COLUMNS. */
 #define RANK_TABLE_TYPE(id, above, LIST, ...)                                                      \
 	const struct table_type table_##id = { .name = #id,                                        \
 					       .under = above,                                     \
@@ -183,11 +175,9 @@ static inline bool acc_wants(const struct accumulator *f, uint32_t process)
 	return !f->filter || !f->filter->has_ranks ||
 	       filter_wants_rank(f->filter, trace_get_process(f->trace, process)->rank);
 }
-/*
- * Returns whether a process is not a rank of the job but a data loader's worker, a shell or a
+/* Returns whether a process is not a rank of the job but a data loader's worker, a shell or a
  * launcher that the profiler recorded too: its rank is unknown and no event bounds a window of it,
- * while other processes have both.
- */
+ * while other processes have both. */
 bool acc_is_helper(const struct accumulator *f, uint32_t process);
 /* Returns the process of a track; cheap enough to call for each event. */
 static inline uint32_t acc_process(const struct accumulator *f, uint32_t track)
@@ -233,8 +223,6 @@ static inline void cell_raise(union value *most, uint64_t value)
 
 /* Returns 100 * part / whole, or 0 if `whole` is 0. */
 double percent_of(uint64_t part, uint64_t whole);
-/*
- * For finish(): sets column `share` of each row to its `part` as a percentage of the sum over the
- * rows with the same first `keys` columns.
- */
+/* For finish(): sets column `share` of each row to its `part` as a percentage of the sum over the
+ * rows with the same first `keys` columns. */
 void finish_shares(struct tables *all, const char *table, size_t keys, size_t part, size_t share);

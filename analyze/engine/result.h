@@ -52,8 +52,6 @@ enum status engine_result_window(struct engine_result *r, const struct engine_wi
 /* Adds the windows in the tables `from` of one input. */
 enum status engine_result_windows(struct engine_result *r, struct tables *from, size_t input,
 				  struct error *err);
-/*
- * Calls finish() of all reports. Fails if nothing could be read, if a filter left nothing, or if
- * two inputs have the same rank at the same time (the error names both).
- */
+/* Calls finish() of all reports. Fails if nothing could be read, if a filter left nothing, or if
+ * two inputs have the same rank at the same time (the error names both). */
 enum status engine_result_finish(struct engine_result *r, bool is_filtered, struct error *err);

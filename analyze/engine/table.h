@@ -147,12 +147,10 @@ size_t table_count(const struct table *t);
 /* Finds the row with these keys, or adds one with neutral values. The pointer stays valid. */
 enum status table_row(struct table *t, const union value *keys, union value **row,
 		      struct error *err);
-/*
- * Call it before a row with these keys is merged. Returns in *is_accepted whether it is among the
+/* Call it before a row with these keys is merged. Returns in *is_accepted whether it is among the
  * first `rows_most`; the last row may be removed to make space. The same rows are kept in whatever
  * order they come, until the texts of removed rows take TABLE_GONE_MOST bytes. From then on only
- * existing rows are accepted.
- */
+ * existing rows are accepted. */
 enum { TABLE_GONE_MOST = 32 << 20 };
 enum status table_accepts(struct table *t, const union value *keys, bool *is_accepted,
 			  struct error *err);
@@ -177,16 +175,12 @@ struct hist *table_hist(struct table *t, struct error *err);
 union value *table_at(struct table *t, size_t index);
 /* Returns the index after the last row from `first` on with the same first `keys` columns. */
 size_t table_group_end(struct table *t, size_t first, size_t keys);
-/*
- * Fills `rows`, which has space for table_count() items, in printing order: below one parent by
- * type->by or type->since.
- */
+/* Fills `rows`, which has space for table_count() items, in printing order: below one parent by
+ * type->by or type->since. */
 void table_printed(struct table *t, union value **rows);
 
-/*
- * tables_sum() returns the sum of a CELL_U64 column without nulls, at most UINT64_MAX. tables_any()
- * returns whether a column is 1 in any row. A table that was not requested gives 0 and false.
- */
+/* tables_sum() returns the sum of a CELL_U64 column without nulls, at most UINT64_MAX. tables_any()
+ * returns whether a column is 1 in any row. A table that was not requested gives 0 and false. */
 uint64_t tables_sum(struct tables *all, const char *table, const char *column);
 bool tables_any(struct tables *all, const char *table, const char *column);
 

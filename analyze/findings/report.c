@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The verdict (DEFINITIONS.md 8) and what to change first (rule.h). The accumulator counts kernels
- * by phase and kind of work; everything else comes from the tables of other reports.
- */
+/* The verdict (DEFINITIONS.md 8) and what to change first (rule.h). The accumulator counts kernels
+ * by phase and kind of work; everything else comes from the tables of other reports. */
 #include "analyze/findings/internal.h"
 #include "analyze/report/shared.h"
 #include "analyze/report/replay/log.h"

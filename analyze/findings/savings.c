@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What removing each family would save of a step, and the edits for replaying a finding
- * (DEFINITIONS.md 8). This alone decides the verdict, and with it the order of the findings.
- */
+/* What removing each family would save of a step, and the edits for replaying a finding
+ * (DEFINITIONS.md 8). This alone decides the verdict, and with it the order of the findings. */
 #include "analyze/findings/internal.h"
 
 #include "analyze/report/shared.h"

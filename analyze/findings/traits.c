@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a job already uses, by the names in its input, so that advice does not contradict the trace,
- * for example to use CUDA graphs if graphs are launched.
- */
+/* What a job already uses, by the names in its input, so that advice does not contradict the trace,
+ * for example to use CUDA graphs if graphs are launched. */
 #include "analyze/findings/internal.h"
 
 enum { TRAIT_WORD = RANK_KEYS, TRAIT_THERE };

@@ -459,10 +459,8 @@ enum family verdict_of_cpu(const struct found *all, size_t count, enum family bu
 	return best;
 }
 
-/*
- * Writes "The step thread waits ...; the largest part in train.py:7." without the place's times,
- * which are in the page's unit.
- */
+/* Writes "The step thread waits ...; the largest part in train.py:7." without the place's times,
+ * which are in the page's unit. */
 static void tell_cpu(const struct facts *f, const struct found *all, size_t count,
 		     enum family family, char out[2 * FINDING_TEXT])
 {

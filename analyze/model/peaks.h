@@ -36,12 +36,10 @@ const struct peaks *peaks_find(const struct peaks_file *file, const struct peaks
  * shows that it rounds to TF32. */
 double peaks_rate(const struct peaks *p, const struct model_cost *cost, bool is_tf32);
 
-/*
- * A file has a line for each GPU: a part of its name, a colon, and words of the form key=number
+/* A file has a line for each GPU: a part of its name, a colon, and words of the form key=number
  * with fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8 (matrix), fp64_vector, fp32_vector (TFLOP/s),
  * memory, link, pcie (GB/s), mhz. Keys that are missing keep the value of the data sheet. Lines
- * that begin with # are comments.
- */
+ * that begin with # are comments. */
 enum status peaks_load(struct peaks_file **out, const char *text, size_t len, struct error *err);
 void peaks_free(struct peaks_file *file); /* accepts NULL */
 /* For tests: returns a row of the table; NULL past the end. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Counts FLOPs as XProf does: products and convolutions by their sizes, a fusion by the computation
- * that it calls, and three for each element of other instructions that compute.
- */
+/* Counts FLOPs as XProf does: products and convolutions by their sizes, a fusion by the computation
+ * that it calls, and three for each element of other instructions that compute. */
 #include "analyze/model/xla.h"
 #include "analyze/model/internal.h"
 #include "schemas/base/map.h"

@@ -15,10 +15,8 @@ enum {
 
 /* ---- own times of operations ------------------------------------------------------------- */
 
-/*
- * Computes what a member takes once the last one has begun. If that seems to be after the member's
- * end, the hosts' clocks differ; then it is the least time that any member takes.
- */
+/* Computes what a member takes once the last one has begun. If that seems to be after the member's
+ * end, the hosts' clocks differ; then it is the least time that any member takes. */
 static enum status transfers_find(struct job *j, struct error *err)
 {
 	struct {

@@ -268,11 +268,9 @@ static enum status hand_over(struct replay *r, const struct thread *t, uint64_t 
 	return ST_OK;
 }
 
-/*
- * Returns which of two works a call waited for: the one that ended last inside it. If both had
+/* Returns which of two works a call waited for: the one that ended last inside it. If both had
  * ended before, the call waits only if edits make them later; then it is that of the stream used
- * last.
- */
+ * last. */
 static bool waited_longer(const struct done *a, const struct done *b, uint64_t begin_ns)
 {
 	if (a->end.ns > begin_ns || b->end.ns > begin_ns)

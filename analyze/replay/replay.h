@@ -109,21 +109,17 @@ enum status replay_run_go(struct replay_run *x, struct error *err);
 /* Returns whether state 0 gave every point its measured time. */
 bool replay_is_exact(const struct replay_run *x);
 
-/*
- * Returns when a mark's begin or end, measured at `at_ns`, and all work launched before it had
+/* Returns when a mark's begin or end, measured at `at_ns`, and all work launched before it had
  * happened: the end of a step. The array has the ns since the first point in each state. NULL: no
- * mark begins or ends there, or it is beyond REPLAY_STEPS_MAX.
- */
+ * mark begins or ends there, or it is beyond REPLAY_STEPS_MAX. */
 const double *replay_at(const struct replay_run *x, uint64_t at_ns);
 struct replay_step { /* measured: from the begin of a mark to a begin or end */
 	uint64_t begin_ns, end_ns;
 };
-/*
- * Writes the lengths of steps in a state to `out` and returns their number. It leaves out the first
+/* Writes the lengths of steps in a state to `out` and returns their number. It leaves out the first
  * step and those for whose ends replay_at() returns NULL. With launch=graph a step that launches no
  * GPU work keeps its length. *changed_ns (may be NULL) becomes how much own time and work the edits
- * removed from each.
- */
+ * removed from each. */
 size_t replay_lengths(const struct replay_run *x, const struct replay_step *steps, size_t count,
 		      size_t state, uint64_t *out, uint64_t *changed_ns);
 /* Returns what the edits removed from the begin or end of a mark to the last point; 0: no mark is

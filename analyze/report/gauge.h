@@ -27,10 +27,8 @@ struct gauge_peak {
 	uint32_t phase;
 	bool has_step;
 };
-/*
- * Live bytes of a call path or, in a memory snapshot, of a chain of functions. The value at an
- * earlier moment is saved at the first change after that moment.
- */
+/* Live bytes of a call path or, in a memory snapshot, of a chain of functions. The value at an
+ * earlier moment is saved at the first change after that moment. */
 struct gauge_owner {
 	uint32_t path, name; /* path 0: a chain of functions */
 	uint64_t bytes;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The report `memory` (DEFINITIONS.md 8): peaks and their owners, least and most of each step,
+/* The report `memory` (DEFINITIONS.md 8): peaks and their owners, least and most of each step,
  * growth. A process has a level for each device and source of figures (`what`): the framework's
- * allocator, CUDA, samples.
- */
+ * allocator, CUDA, samples. */
 #include "analyze/report/gauge.h"
 #include "analyze/report/shared.h"
 #include "schemas/base/vec.h"

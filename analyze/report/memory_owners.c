@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Owners of memory (DEFINITIONS.md 8): live bytes at a peak by owner and by call path, and growth
- * over the steps by call path.
- */
+/* Owners of memory (DEFINITIONS.md 8): live bytes at a peak by owner and by call path, and growth
+ * over the steps by call path. */
 #include "analyze/report/gauge.h"
 
 #include "convert/stage/path_sums.h"

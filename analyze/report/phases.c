@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The report `phases`: what the step thread did (DEFINITIONS.md 4), and the GPU time that it
+/* The report `phases`: what the step thread did (DEFINITIONS.md 4), and the GPU time that it
  * launched (5), for complete steps. Which steps these are, and which time between marks belongs to
- * them, is known only at the end, so that time is in a separate list.
- */
+ * them, is known only at the end, so that time is in a separate list. */
 #include "analyze/report/shared.h"
 #include "analyze/report/cells.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The report `ranks` (DEFINITIONS.md 7, imbalance): compute kernels with equal counts per step on
+/* The report `ranks` (DEFINITIONS.md 7, imbalance): compute kernels with equal counts per step on
  * all ranks, and how much longer one rank takes for them. Waiting between ranks is in the tables of
- * `comm`, steps and phases are in those of their reports.
- */
+ * `comm`, steps and phases are in those of their reports. */
 #include "analyze/report/shared.h"
 
 #include "analyze/report/frontier/frontier.h"

@@ -22,10 +22,8 @@
 enum { ACTION_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_actions;
 
-/*
- * The owner of each nanosecond of a window (DEFINITIONS.md 2), which --diff compares. The rows of a
- * GPU add up to its window_ns exactly. It is not printed as a report.
- */
+/* The owner of each nanosecond of a window (DEFINITIONS.md 2), which --diff compares. The rows of a
+ * GPU add up to its window_ns exactly. It is not printed as a report. */
 
 #define ATTRIBUTION_COLUMNS(X)                                                                     \
 	X(ATTRIBUTION_DEVICE = RANK_KEYS, "device", NULL, U64, KEY,                                \
@@ -60,10 +58,8 @@ struct growth {
  * steps. */
 struct growth growth_fit(struct growth_step *steps, size_t n);
 
-/*
- * A report for rules: how long the threads of a rank communicate, and how long Python's garbage
- * collector runs (DEFINITIONS.md 7). No format prints its table `host_time`.
- */
+/* A report for rules: how long the threads of a rank communicate, and how long Python's garbage
+ * collector runs (DEFINITIONS.md 7). No format prints its table `host_time`. */
 
 /* Time in counted steps in which the condition holds on any thread of the rank. */
 #define HOST_COLUMNS(X)                                                                            \
@@ -74,10 +70,8 @@ struct growth growth_fit(struct growth_step *steps, size_t n);
 enum { HOST_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_host;
 
-/*
- * Waiting in matched collectives, over the windows in ns; divide by the steps of a rank for a step.
- * The last rank is named only if the next one came earlier by more than noise.
- */
+/* Waiting in matched collectives, over the windows in ns; divide by the steps of a rank for a step.
+ * The last rank is named only if the next one came earlier by more than noise. */
 struct waiting {
 	size_t ranks;                /* ranks that communicate */
 	uint64_t matched;            /* matched collectives of a rank */

@@ -26,11 +26,9 @@ struct span { /* of one class, stored in the low CLASS_BITS */
 };
 enum { CLASS_BITS = 4 };
 _Static_assert(HOST_CLASSES <= 1 << CLASS_BITS, "a class fits");
-/*
- * The host's phase intervals or the GPU's segments, in order and without overlap. Only the time of
+/* The host's phase intervals or the GPU's segments, in order and without overlap. Only the time of
  * each class in a bin matters, so if there are too many spans, those of a bin are sorted by class
- * and joined.
- */
+ * and joined. */
 struct timeline {
 	struct span *spans;
 	size_t count, cap;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The report `steps` (DEFINITIONS.md 3), and what each GPU did in them by wall time. Which time
+/* The report `steps` (DEFINITIONS.md 3), and what each GPU did in them by wall time. Which time
  * between marks belongs to the step before is known only at the end, so it is separate until then.
  */
 #include "analyze/report/sparkline.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Expresses the difference between A and B as edits (DEFINITIONS.md 8). What one side has less of
+/* Expresses the difference between A and B as edits (DEFINITIONS.md 8). What one side has less of
  * is removed from the replay of the other, one edit after the other, and the value of each is the
  * resulting change of the step. Only shrinking is replayed, because work that does not exist cannot
- * be extended.
- */
+ * be extended. */
 #include "analyze/format/diff/diff.h"
 
 #include "analyze/findings/rule.h"

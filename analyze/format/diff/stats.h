@@ -37,11 +37,9 @@ struct diff_estimate {
 struct diff_estimate diff_estimate(const struct diff_series *a, const struct diff_series *b,
 				   double fail_over);
 
-/*
- * If the means are inconclusive, decides by `pairs`, the differences of all steps that both sides
+/* If the means are inconclusive, decides by `pairs`, the differences of all steps that both sides
  * have, if their 99 % interval excludes 0. With equal data steps vary together, and their
- * differences do not.
- */
+ * differences do not. */
 void diff_pair(struct diff_estimate *e, const struct diff_series *pairs);
 
 /* Returns the t that |T| exceeds with probability `outside`, for some degrees of freedom. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Explains the difference between A and B: what was run and recorded, which steps changed, and
- * where GPUs wait.
- */
+/* Explains the difference between A and B: what was run and recorded, which steps changed, and
+ * where GPUs wait. */
 #include "analyze/format/diff/diff.h"
 
 #include "schemas/base/sort.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Charts. Each is an <svg> without viewBox, so that its texts keep their size; positions are
- * percentages of its width.
- */
+/* Charts. Each is an <svg> without viewBox, so that its texts keep their size; positions are
+ * percentages of its width. */
 #include "analyze/format/html/html.h"
 #include "analyze/report/sparkline.h"
 

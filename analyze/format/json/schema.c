@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The JSON Schema of json.c's output, made from the same tables. A test compares it with
- * schemas/report.schema.json.
- */
+/* The JSON Schema of json.c's output, made from the same tables. A test compares it with
+ * schemas/report.schema.json. */
 #include "analyze/report/hta/hta.h"
 #include "analyze/report/where/where.h"
 #include "analyze/format/format.h"

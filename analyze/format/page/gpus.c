@@ -243,10 +243,8 @@ struct gpu_share {
 	double share; /* share that is not busy */
 };
 
-/*
- * Chooses the GPUs that get a line: all of a few; otherwise those with the least, the median and
- * the most time that is not busy, and two more of the worst.
- */
+/* Chooses the GPUs that get a line: all of a few; otherwise those with the least, the median and
+ * the most time that is not busy, and two more of the worst. */
 static size_t choose_gpus(const struct page *p, size_t chosen[RANK_LINES], struct blocks *b)
 {
 	size_t count = p->gpus.count, n = 0;

@@ -33,10 +33,8 @@ static inline unsigned name_width(const struct page *p, unsigned designed)
 {
 	return p->width > LINE_WIDTH ? designed + p->width - LINE_WIDTH : designed;
 }
-/*
- * Returns the name of row `i` in at most `width` columns; the second name that looks the same ends
- * in #2. `first` is the name in the first row; rows are `size` bytes apart.
- */
+/* Returns the name of row `i` in at most `width` columns; the second name that looks the same ends
+ * in #2. `first` is the name in the first row; rows are `size` bytes apart. */
 const char *show_nth_name(struct blocks *b, const char *const *first, size_t size, size_t i,
 			  unsigned width);
 /* Converts ns or a count of the windows to a mean per step of all ranks. */

@@ -30,10 +30,8 @@ struct page {
 /* Draws the blocks of a page. */
 typedef void page_renderer(const struct page *p, const struct blocks *b, struct buf *out);
 
-/*
- * Builds all reports of the request, one after the other, and draws them. HTML has one page,
- * whatever was requested.
- */
+/* Builds all reports of the request, one after the other, and draws them. HTML has one page,
+ * whatever was requested. */
 enum status page_write(const struct format_request *how, enum medium medium, page_renderer *draw,
 		       struct buf *out, struct error *err);
 
@@ -42,17 +40,13 @@ enum {
 	LINE_MOST = 200,  /* longer lines are hard to read */
 };
 
-/*
- * Returns the columns that a terminal of the process's locale uses for a character; 1 for control
- * and invisible characters, which become a question mark.
- */
+/* Returns the columns that a terminal of the process's locale uses for a character; 1 for control
+ * and invisible characters, which become a question mark. */
 unsigned utf8_columns(uint32_t c);
 unsigned text_width(const char *words);
 /* Returns the replacement of a character in a locale without UTF-8; "?" for most. */
 const char *plain_glyph(uint32_t c);
 
-/*
- * Distributes `total` columns among the parts, by largest remainder. A part greater than 0 may
- * still get none.
- */
+/* Distributes `total` columns among the parts, by largest remainder. A part greater than 0 may
+ * still get none. */
 void share_out(const double *parts, size_t count, unsigned total, unsigned *columns);

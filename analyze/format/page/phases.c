@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The section PHASES: host and GPU time on one scale, mean per step over the ranks, in the order of
- * a step, with small annotations together.
- */
+/* The section PHASES: host and GPU time on one scale, mean per step over the ranks, in the order of
+ * a step, with small annotations together. */
 #include "analyze/format/page/internal.h"
 
 static const char *const order_of_phases[] = {

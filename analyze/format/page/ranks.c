@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The sections STEPS, PHASES and KERNELS of several ranks, for a terminal: side by side for two,
+/* The sections STEPS, PHASES and KERNELS of several ranks, for a terminal: side by side for two,
  * the spread for more. KERNELS are those with different times for the same work (DEFINITIONS.md 7:
- * their counts per step are equal), and communication kernels.
- */
+ * their counts per step are equal), and communication kernels. */
 #include "analyze/format/page/internal.h"
 
 #include "schemas/base/vec.h"
@@ -302,10 +300,8 @@ struct rank_kernel {
 	size_t rank;
 	double calls, ns; /* per step */
 };
-/*
- * A kernel over the ranks, ns per step. For two ranks: both and their difference. For more: the
- * least, the median, the greatest, and the greatest less the mean.
- */
+/* A kernel over the ranks, ns per step. For two ranks: both and their difference. For more: the
+ * least, the median, the greatest, and the greatest less the mean. */
 struct spread {
 	const char *name;
 	double calls, values[3], apart, size; /* size: absolute value of `apart` */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The section STEPS of one rank: lengths, and some steps over time. A terminal draws the step
+/* The section STEPS of one rank: lengths, and some steps over time. A terminal draws the step
  * nearest to the median. A browser draws all of a few; otherwise the first, the fastest, the
- * median, the slowest and some that are much slower than the median.
- */
+ * median, the slowest and some that are much slower than the median. */
 #include "analyze/format/page/internal.h"
 
 #include "schemas/base/vec.h"

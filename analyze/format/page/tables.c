@@ -23,10 +23,8 @@ struct brief { /* the short name of a row */
 	size_t row;
 };
 
-/*
- * Returns the short names by row. If several names have the same short name, all but the first end
- * in a number, which is the same for a name on all ranks.
- */
+/* Returns the short names by row. If several names have the same short name, all but the first end
+ * in a number, which is the same for a name on all ranks. */
 static const char **short_names(const struct view *v, struct blocks *b)
 {
 	const char **texts = blocks_take(b, v->count, sizeof(*texts));

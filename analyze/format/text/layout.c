@@ -228,10 +228,8 @@ static void shrink_columns(struct layout *l, unsigned width)
 		l->places[0].width = width;
 }
 
-/*
- * Places columns as designed if their cells leave GAP blanks between two. Otherwise they move,
- * first to the right and then back from the edge of the terminal.
- */
+/* Places columns as designed if their cells leave GAP blanks between two. Otherwise they move,
+ * first to the right and then back from the edge of the terminal. */
 static void place_columns(struct layout *l, unsigned width)
 {
 	unsigned at = 0, edge = width;

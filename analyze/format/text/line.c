@@ -89,10 +89,8 @@ static const char *head_of(const char *words, unsigned columns)
 	return words;
 }
 
-/*
- * Like head_of(), but cuts after a sign if there is one: at the end of a part of a path or name
- * rather than at underscores within a name, unless half of the line would stay empty.
- */
+/* Like head_of(), but cuts after a sign if there is one: at the end of a part of a path or name
+ * rather than at underscores within a name, unless half of the line would stay empty. */
 static const char *part_of(const char *word, unsigned columns)
 {
 	static const char *const signs[] = { "./,=:#-", "_" };

@@ -29,18 +29,15 @@ struct text {
 void text_init(struct text *t, const struct format_request *how, struct buf *out);
 /* Puts a text. Columns count from 0; each function returns the column after its text. */
 unsigned text_at(struct text *t, unsigned column, enum token token, const char *words);
-/*
- * Like text_at(), but moves a word that does not fit to column `left` of the next line, or further
+/* Like text_at(), but moves a word that does not fit to column `left` of the next line, or further
  * to the left if it is too long. What follows the last word without a blank needs `after` columns.
  */
 unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token token,
 		   const char *words, unsigned after);
 /* Puts a text that ends before column `end`. */
 void text_right(struct text *t, unsigned end, enum token token, const char *words);
-/*
- * Shortens a text to at most `width` columns by cutting its middle, 3 : 2. If `seen`, which points
- * into the text, begins in the cut part, the end of that part is kept; NULL: not needed.
- */
+/* Shortens a text to at most `width` columns by cutting its middle, 3 : 2. If `seen`, which points
+ * into the text, begins in the cut part, the end of that part is kept; NULL: not needed. */
 enum { TEXT_CUT = 4 * LINE_MOST + 8 /* bytes */ };
 void text_cut(char out[TEXT_CUT], const char *words, unsigned width, const char *seen);
 unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,

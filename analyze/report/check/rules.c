@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The rules of PyTorch's trace validator (torch/profiler/_trace_validator.py), for events in the
+/* The rules of PyTorch's trace validator (torch/profiler/_trace_validator.py), for events in the
  * order of their begins. Memory is bounded: the state for an id is stored by its low bits. As ids
- * grow, an id is overwritten by one that is KEPT younger, long after its use.
- */
+ * grow, an id is overwritten by one that is KEPT younger, long after its use. */
 #include "analyze/report/check/internal.h"
 
 #include "analyze/engine/number.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The report `comm`: collectives by communicator, operation, type and size (DEFINITIONS.md 7):
+/* The report `comm`: collectives by communicator, operation, type and size (DEFINITIONS.md 7):
  * time, bandwidth, exposed, hidden, waiting. Exposed is the communication time that a collective
  * owns, so the sum is exposed_comm_ns; hidden is the rest. The accumulator handles one rank;
- * waiting needs all.
- */
+ * waiting needs all. */
 #include "analyze/report/comm/comm.h"
 
 #include "convert/stage/collective.h"

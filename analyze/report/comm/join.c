@@ -64,11 +64,9 @@ static uint64_t difference(const struct timed *a, const struct timed *b)
 	return by < most ? by : most;
 }
 
-/*
- * The matching is an edit distance between a chunk of the trace and the inspector's sequence, which
+/* The matching is an edit distance between a chunk of the trace and the inspector's sequence, which
  * may begin and end anywhere. The table has one row for each collective of the chunk and one column
- * for each number of inspector's collectives before it; only two rows are kept.
- */
+ * for each number of inspector's collectives before it; only two rows are kept. */
 struct cell_best {     /* the cheapest matching of everything before a cell */
 	uint64_t cost; /* ns */
 	size_t start;  /* first matched collective of the inspector; SIZE_MAX: none yet */
@@ -105,11 +103,9 @@ static void fill_row(struct matching *p, const struct timed *a, const struct seq
 	}
 }
 
-/*
- * Matches a chunk, if one place is at least twice as good as all others or `is_sure` means that the
+/* Matches a chunk, if one place is at least twice as good as all others or `is_sure` means that the
  * communicator is known. *used becomes the number of the inspector's collectives before its end.
- * Returns the cost in ns; UINT64_MAX if nothing matches.
- */
+ * Returns the cost in ns; UINT64_MAX if nothing matches. */
 static uint64_t match_chunk(struct matching *p, const struct sequence *a, const struct sequence *b,
 			    bool is_sure, size_t *used)
 {
@@ -219,10 +215,8 @@ static enum status put_figures(struct tables *all, const struct timed *one, stru
 	return ST_OK;
 }
 
-/*
- * Recomputes least and most in the row of unmatched collectives, unless it has calls that are not
- * in comm_events. `is_begin` clears both; each unmatched one is then added.
- */
+/* Recomputes least and most in the row of unmatched collectives, unless it has calls that are not
+ * in comm_events. `is_begin` clears both; each unmatched one is then added. */
 static enum status put_unmatched(struct tables *all, const struct timed *one, bool is_begin,
 				 struct error *err)
 {
@@ -316,10 +310,8 @@ static void forget(const struct sequence *a)
 		a->at[i].matched = NULL;
 }
 
-/*
- * Finds the communicator of a stream by the stream's first collectives, then matches the rest chunk
- * by chunk.
- */
+/* Finds the communicator of a stream by the stream's first collectives, then matches the rest chunk
+ * by chunk. */
 static bool join_stream(struct matching *p, const struct sequence *a,
 			const struct timed_list *inspector)
 {

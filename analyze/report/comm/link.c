@@ -6,13 +6,11 @@
 #include <stdlib.h>
 
 /* clang-format off */
-/*
- * GB/s in one direction. The first row whose words are in the GPU's name is used. Within a server
+/* GB/s in one direction. The first row whose words are in the GPU's name is used. Within a server
  * the sources give NVLink and Infinity Fabric for both directions together, so here is half of it;
  * PCIe is 16 lanes of the generation in the data sheet (3: 16, 4: 32, 5: 64). Between servers it is
  * the adapter that the vendor's own server has for each GPU. 0: no source was found, or a bridge is
- * optional.
- */
+ * optional. */
 static const struct {
 	const char *name, *also; /* NULL: no second word */
 	double within, between;

@@ -208,10 +208,8 @@ static int compare_pairs(const void *pa, const void *pb)
 	return memcmp(&a[PAIR_RANK], &b[PAIR_RANK], RANK_KEYS * sizeof(*a));
 }
 
-/*
- * Widens the excess of a pair of ranks. A late rank computes during later collectives, for which no
- * rank is late, so two ranks with the same collectives differ by all their exposed time.
- */
+/* Widens the excess of a pair of ranks. A late rank computes during later collectives, for which no
+ * rank is late, so two ranks with the same collectives differ by all their exposed time. */
 static enum status widen_excess(struct table *waits, union value *pair, struct error *err)
 {
 	union value *own, *late;
@@ -225,8 +223,7 @@ static enum status widen_excess(struct table *waits, union value *pair, struct e
 	return ST_OK;
 }
 
-/*
- * Estimates what the job saves if a rank comes as early as another one. The other then does not
+/* Estimates what the job saves if a rank comes as early as another one. The other then does not
  * wait for it, nor for what it computed longer during transfers, so the gain is at most the exposed
  * part of that. Ranks that share few collectives with it, in a smaller communicator, are ignored.
  */

@@ -158,10 +158,8 @@ static void total_find(struct frontier_path *w, uint32_t number, uint32_t *stack
 	}
 }
 
-/*
- * Chooses the longest path of each group. Groups that run side by side, without a common rank, are
- * not added up: only those in which the last rank of the longest path takes part are used.
- */
+/* Chooses the longest path of each group. Groups that run side by side, without a common rank, are
+ * not added up: only those in which the last rank of the longest path takes part are used. */
 static enum status paths_choose(struct frontier_path *w, struct error *err)
 {
 	uint32_t *best = malloc((w->sync_point_count + 1) * sizeof(*best));

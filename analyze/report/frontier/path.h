@@ -55,11 +55,9 @@ static inline bool same_step(const struct sync_point *a, const struct sync_point
 	return a->step == b->step && a->nth == b->nth;
 }
 
-/*
- * Advances to the arrivals [*first, *end) of the next interval; *end is 0 before the first. Loads
+/* Advances to the arrivals [*first, *end) of the next interval; *end is 0 before the first. Loads
  * the windows of that interval and its number of places, which the functions below need. False:
- * there are no more.
- */
+ * there are no more. */
 bool path_next_interval(struct frontier_path *w, size_t *first, size_t *end);
 /* Computes the sums of one row of time, or adds them to the previous ones. */
 void path_sums(struct frontier_path *w, size_t row, bool add);

@@ -93,11 +93,9 @@ static enum status add_flops(struct operators *s, const struct op_row *row, cons
 	return ST_OK;
 }
 
-/*
- * Determines whether a recomputed call computed anything. Activation checkpointing stops the last
+/* Determines whether a recomputed call computed anything. Activation checkpointing stops the last
  * operator that it runs again after the operator's event began. Without a GPU, a product is known
- * to have run only if it began other operators than views.
- */
+ * to have run only if it began other operators than views. */
 static enum status put_computed(struct accumulator *f, const struct event *e, struct op_thread *t,
 				struct op_call *c, struct error *err)
 {

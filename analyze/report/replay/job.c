@@ -324,10 +324,8 @@ struct worst {
 	uint32_t worker;
 };
 
-/*
- * Computes M_W. A rank's slowdown is the smaller one of its data-parallel rank and its stage, which
- * needs two figures for all ranks together; without coordinates it is the rank's own slowdown.
- */
+/* Computes M_W. A rank's slowdown is the smaller one of its data-parallel rank and its stage, which
+ * needs two figures for all ranks together; without coordinates it is the rank's own slowdown. */
 static enum status worst_share(const struct figures *f, double *out, struct error *err)
 {
 	struct job *job = &f->of->job;

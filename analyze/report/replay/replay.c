@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The report `replay`: how long a step would take with changes (DEFINITIONS.md 8, replay): the sets
- * of edits of --what-if, by default those of `usual`, replayed in the same pass.
- */
+/* The report `replay`: how long a step would take with changes (DEFINITIONS.md 8, replay): the sets
+ * of edits of --what-if, by default those of `usual`, replayed in the same pass. */
 #include "analyze/report/replay/ops.h"
 #include "analyze/report/replay/points.h"
 #include "analyze/report/replay/tables.h"

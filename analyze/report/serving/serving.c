@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The report `serving`: steps of a server (DEFINITIONS.md 3): batch size and tokens from the
- * annotation around each step, and which steps belong to the steady state.
- */
+/* The report `serving`: steps of a server (DEFINITIONS.md 3): batch size and tokens from the
+ * annotation around each step, and which steps belong to the steady state. */
 #include "analyze/engine/report.h"
 
 #include "convert/name/name.h"
@@ -84,10 +82,8 @@ static const struct step_row *row_of(const struct accumulator *f, const struct s
 	return &f->steps[one->process].rows[one->row];
 }
 
-/*
- * Finds the longest run of steps with no pause longer than the median step, each with a batch near
- * the largest. Of equal ones the first.
- */
+/* Finds the longest run of steps with no pause longer than the median step, each with a batch near
+ * the largest. Of equal ones the first. */
 static enum status find_steady(struct accumulator *f, uint32_t process, struct error *err)
 {
 	struct serving *s = f->state;

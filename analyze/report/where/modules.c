@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The report `modules` (DEFINITIONS.md 8): the tree of a model's modules, with the GPU work of
+/* The report `modules` (DEFINITIONS.md 8): the tree of a model's modules, with the GPU work of
  * their forward, backward and recomputation. What runs inside of a module also counts for all
- * modules around it.
- */
+ * modules around it. */
 #include "analyze/report/where/where.h"
 #include "schemas/base/vec.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The report `nvtx`: annotations, phases and NVTX ranges projected to GPUs (DEFINITIONS.md 8): the
+/* The report `nvtx`: annotations, phases and NVTX ranges projected to GPUs (DEFINITIONS.md 8): the
  * time from the first begin to the last end of the GPU work launched in a range. That work often
  * comes after the range has ended, so recent ranges of each thread are kept, each with the one
- * around it.
- */
+ * around it. */
 #include "analyze/engine/report.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
