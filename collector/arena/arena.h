@@ -75,11 +75,12 @@ struct arena_header {
 	 * event, are in that commit.  A writer that is killed before it loses them.
 	 */
 	uint64_t late, late_commit;
-	_Atomic uint32_t begun;    /* the program has made an event */
-	_Atomic uint32_t has_cuda; /* the writer has seen CUDA in the program */
-	_Atomic uint64_t look;     /* see arena_filters() */
-	char log[ARENA_PATH];      /* path of the latest log; "": none, or its path is too long */
-	char file[ARENA_PATH];     /* path of this memory; "": it has none */
+	_Atomic uint32_t begun;       /* the program has made an event */
+	_Atomic uint32_t writer_died; /* nobody will do what the program waits for */
+	_Atomic uint32_t has_cuda;    /* the writer has seen CUDA in the program */
+	_Atomic uint64_t look;        /* see arena_filters() */
+	char log[ARENA_PATH];  /* path of the latest log; "": none, or its path is too long */
+	char file[ARENA_PATH]; /* path of this memory; "": it has none */
 };
 
 /* Features that a kernel may lack, and what happens without each. */

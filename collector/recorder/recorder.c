@@ -130,6 +130,9 @@ static void reap(struct server *s)
 				continue;
 			c->writer = 0;
 			c->is_done = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+			uint32_t died = !c->is_done;
+			(void)!pwrite(c->arena, &died, sizeof(died),
+				      offsetof(struct arena_header, writer_died));
 			if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_SPACE)
 				s->killed = RECORDER_NO_SPACE;
 			else if (s->killed != RECORDER_NO_SPACE)

@@ -192,17 +192,17 @@ void session_round_ends(const struct session_asked *asked)
 }
 
 /*
- * The recorder is where we see it, and is dead.  It stays a zombie where process 1 of a container
- * waits for no orphans.
+ * The recorder says that the writer has died, or we see that it has.  It stays a zombie where
+ * process 1 of a container waits for no orphans.
  */
 static bool runner_is_gone(const struct session_shared *s)
 {
 	uint32_t pid = atomic_load(&s->runner_pid);
 	char text[COMMAND_STAT];
-	const char *stat = pid ? command_stat(pid, text) : NULL;
 
-	if (!pid)
-		return false;
+	if (!pid || atomic_load(&arena()->writer_died))
+		return atomic_load(&arena()->writer_died);
+	const char *stat = command_stat(pid, text);
 	return stat ? *stat == 'Z' : kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 

@@ -931,6 +931,20 @@ test_window_unstored() {
 	equal 'what was open' "$(($(count_of sitting) + $(count_of silent) + $(count_of step)))" 0
 	expect 'is counted' '^lost 3 '
 }
+# Where the program does not see its writer's process, it does not wait for one that has died.
+test_writer_unseen() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	unshare -p -f true 2>/dev/null || { skip='no right to make a PID namespace'; return; }
+	IDLE_JOB=$work timeout 20 "$record" -q --out "$work/log" -- unshare -p -f "$traced_program" hand 300 &
+	pid=$!
+	i=0
+	while [ $i -lt 200 ] && ! writer=$(of_this_job | sed -n 's/^tacho-writer //p' | grep .); do
+		i=$((i + 1))
+	done
+	kill -9 $writer
+	wait $pid
+	equal status $? 0
+}
 # Threads that forbid system calls, more than there are rings for, while the recorder answers none:
 # the program is not killed, and what has no ring is counted.
 test_recorder_stopped() {
