@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/record/internal.h"
 
+#include "collector/config/config.h"
 #include "collector/recorder/recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -19,7 +21,7 @@
  * timeout(1) sends each signal to its child and then to the group: both count as one, as they do
  * where a program gets the second while the first is pending.
  */
-enum { PATIENCE_MS = 10, ANSWER_MS = 500 };
+enum { PATIENCE_MS = 10, ANSWER_MS = 500, WATCH_MS = 20 };
 
 struct starter {
 	sigset_t mask;               /* as we got it, for the command */
@@ -59,6 +61,25 @@ static bool has_come(int number)
 	return got == number;
 }
 
+static bool is_stopped(pid_t pid)
+{
+	char text[COMMAND_STAT];
+	const char *stat = command_stat((uint32_t)pid, text);
+
+	return stat && *stat == 'T';
+}
+
+/* Continues our parent where the command was continued, and our parent was not. */
+static void watch(pid_t command, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	while (poll(&p, 1, WATCH_MS) == 0)
+		if (!is_stopped(command) && is_stopped(getppid()))
+			kill(getppid(), SIGCONT);
+}
+
+/* It is sent the number of a signal, or the negative number of a process to watch. */
 static void canary_main(int fd)
 {
 	int number;
@@ -67,8 +88,13 @@ static void canary_main(int fd)
 	prctl(PR_SET_NAME, "tacho-canary");
 	recorder_close_others(0, fd, fd);
 	while (recv(fd, &number, sizeof(number), 0) == sizeof(number)) {
-		bool came = has_come(number);
+		bool came;
 
+		if (number < 0) {
+			watch(-number, fd);
+			continue;
+		}
+		came = number && has_come(number);
 		if (send(fd, &came, sizeof(came), MSG_NOSIGNAL) < 0)
 			break;
 	}
@@ -182,17 +208,21 @@ static enum status start_child(const struct starter *s, struct run *run, struct 
 }
 
 /* Our own parent, a shell, is to see that the command was stopped. */
-static void stop_as_well(int number)
+static void stop_as_well(struct starter *s, pid_t command, int number)
 {
 	sigset_t one;
+	int watched = -command;
 
+	if (s->ask >= 0)
+		(void)!send(s->ask, &watched, sizeof(watched), MSG_NOSIGNAL);
 	sigemptyset(&one);
 	sigaddset(&one, number);
 	kill(getpid(), number);
-	if (number == SIGSTOP)
-		return;
-	sigprocmask(SIG_UNBLOCK, &one, NULL);
-	sigprocmask(SIG_BLOCK, &one, NULL);
+	if (number != SIGSTOP) {
+		sigprocmask(SIG_UNBLOCK, &one, NULL);
+		sigprocmask(SIG_BLOCK, &one, NULL);
+	}
+	reached_group(s, 0); /* ends the watch */
 }
 
 /* Takes what has ended, orphans that were given to us as process 1 too; true: the command has. */
@@ -211,7 +241,7 @@ static bool reap(struct starter *s, struct run *run)
 		if (pid != run->child)
 			continue;
 		if (WIFSTOPPED(status)) {
-			stop_as_well(WSTOPSIG(status));
+			stop_as_well(s, run->child, WSTOPSIG(status));
 			continue;
 		}
 		run->status = status;
@@ -233,6 +263,8 @@ static void take_signal(struct starter *s, struct run *run, int number, const si
 	static const struct timespec now = { 0 };
 	sigset_t again;
 
+	if (number == SIGCONT && info->si_pid == s->canary)
+		return; /* we were stopped with the command, which runs */
 	if (reached_group(s, number)) {
 		sigemptyset(&again);
 		sigaddset(&again, number);
