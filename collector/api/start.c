@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define EXIT_LIMIT_NS UINT64_C(2000000000)
@@ -101,12 +102,29 @@ static void introduce_early(void)
 	arena_set_early(false);
 }
 
-static __attribute__((constructor)) void start(void)
+/* A script may set PYTHONPATH to its own folders alone. */
+static void keep_python_path(void)
+{
+	const char *hook = getenv("TACHO_HOOK"), *before = getenv("PYTHONPATH");
+	struct buf text;
+
+	if (!hook || (before && strstr(before, hook)))
+		return;
+	buf_init(&text, TEXT_MAX);
+	buf_put_text(&text, hook);
+	if (before && *before)
+		buf_putf(&text, ":%s", before);
+	setenv("PYTHONPATH", buf_text(&text), 1);
+	buf_release(&text);
+}
+
+static void start(void)
 {
 	struct error err;
 
+	keep_python_path();
 	if (starts_filtered()) { /* the rest makes system calls, now and later */
-		arena_stay_out();
+		arena_stay_out(REFUSED_FILTER);
 		session_stay_out();
 		seen_open(getenv("TACHO_SEEN"));
 		return;
@@ -139,6 +157,14 @@ static __attribute__((constructor)) void start(void)
 		signals_install_toggle(config.window_spec.signal);
 	pthread_atfork(before_fork, forked_parent, forked_child);
 	atexit(at_exit);
+}
+
+static __attribute__((constructor)) void constructor(void)
+{
+	int kept = errno;
+
+	start();
+	errno = kept; /* main() is to find 0 */
 }
 
 size_t tacho_doctor(char *text, size_t size)

@@ -62,32 +62,25 @@ static const char *name_library(const char *variable, const char *library)
 }
 
 /*
- * Puts the folder of our sitecustomize.py, as built or as installed, before the user's PYTHONPATH;
- * it makes the package `tacho` importable, and hands on to the sitecustomize of others.
+ * Names the folder of our sitecustomize.py, as built or as installed.  The library puts it before
+ * each program's PYTHONPATH.  It makes the package `tacho` importable, and hands on to the
+ * sitecustomize of others.
  */
-static void set_python_path(const char *library)
+static void set_hook(const char *library)
 {
 	static const char *const places[] = { ".", "..", "../share/tacho" };
-	const char *before = getenv("PYTHONPATH"), *end = strrchr(library, '/');
+	const char *end = strrchr(library, '/');
 	char folder[2 * PATH_MAX], path[2 * PATH_MAX + 32];
-	struct buf text;
-	size_t i;
 
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(folder, sizeof(folder), "%.*s/%s/tacho/hook", (int)(end - library),
 			 library, places[i]);
 		snprintf(path, sizeof(path), "%s/sitecustomize.py", folder);
-		if (is_file(path))
-			break;
-	}
-	if (i == sizeof(places) / sizeof(places[0]) || !realpath(folder, path))
+		if (!is_file(path) || !realpath(folder, path))
+			continue;
+		setenv("TACHO_HOOK", path, 1);
 		return;
-	buf_init(&text, 1 << 20);
-	buf_put_text(&text, path);
-	if (before && *before)
-		buf_putf(&text, ":%s", before);
-	setenv("PYTHONPATH", buf_text(&text), 1);
-	buf_release(&text);
+	}
 }
 
 /*
@@ -194,6 +187,6 @@ enum status preload_set(const struct config *c, const char *found, struct preloa
 	buf_release(&preload);
 	set_sanitizer_options();
 	set_start(c);
-	set_python_path(found);
+	set_hook(found);
 	return ST_OK;
 }

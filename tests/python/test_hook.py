@@ -54,6 +54,14 @@ class Unchanged(Case):
                 self.assertEqual(done, (0, "%s %s\n" % (path, path) if "2.7" not in python else
                                         "('%s', '%s')\n" % (path, path), ""))
 
+    def test_a_script_may_set_python_path_to_its_own_folders_alone(self):
+        program = self.write("program.py", "import tacho\nfor _ in range(4): tacho.step()\n")
+        for name, value in (("empty", ""), ("theirs", self.folder)):
+            with self.subTest(name):
+                self.run_command(os.path.join(common.BIN, "tacho-record"), "-q", "--out", self.path(name), "--",
+                                 "env", "PYTHONPATH=" + value, common.sys.executable, program)
+                self.assertEqual(self.log(name).steps, [0, 1, 2, 3])
+
     def test_sitecustomize_that_fails_fails_as_ever(self):
         theirs = self.path("theirs")
         os.mkdir(theirs)
