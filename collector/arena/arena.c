@@ -286,10 +286,10 @@ bool arena_is_early(void)
 	return is_early;
 }
 
-void arena_stay_out(void)
+void arena_stay_out(enum arena_refusal why)
 {
 	may_make = false;
-	arena_refuse(REFUSED_FILTER, -1);
+	arena_refuse(why, -1);
 }
 
 uint32_t arena_thread_number(void)

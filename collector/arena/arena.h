@@ -132,8 +132,18 @@ bool arena_is_introduced(void);
  */
 void arena_set_early(bool early);
 bool arena_is_early(void);
-/* Makes this process one that has no arena, and may not make system calls for one. */
-void arena_stay_out(void);
+/* Why no recorder has it. */
+enum arena_refusal {
+	REFUSED_MEMORY,
+	REFUSED_SPACE,
+	REFUSED_FILE_SIZE,
+	REFUSED_DESCRIPTORS,
+	REFUSED_RECORDER,
+	REFUSED_FILTER,
+	REFUSED_CLONE, /* it was forked by clone() alone, or while an event was made */
+};
+/* Makes this process one that has no arena, and makes no system calls for one. */
+void arena_stay_out(enum arena_refusal why);
 /*
  * Asks the recorder that has the arena of this process, or of the one that it was forked from,
  * whether this thread is under more seccomp filters than the recorder: it must make no system call.
@@ -152,15 +162,7 @@ enum {
 #define LOOK_PLAIN    (UINT64_C(2) << 32)
 #define LOOK_CLOSED   (UINT64_C(4) << 32) /* nobody will answer any more */
 #define LOOK_SILENT   (UINT64_C(8) << 32) /* the latest question had no answer */
-/* Why no recorder has it; *limit is the process's resource limit that is too small. */
-enum arena_refusal {
-	REFUSED_MEMORY,
-	REFUSED_SPACE,
-	REFUSED_FILE_SIZE,
-	REFUSED_DESCRIPTORS,
-	REFUSED_RECORDER,
-	REFUSED_FILTER,
-};
+/* *limit: the process's resource limit that is too small. */
 enum arena_refusal arena_refused(uint64_t *limit);
 /*
  * Maps the arena of another process as the arena of this one: shared, so that each sees what the

@@ -6,7 +6,8 @@
 #define STEAL_NS     UINT64_C(100000000)
 #define TAKE_OVER_NS UINT64_C(1000000000)
 #define LIMIT_NS     UINT64_C(2000000000)
-enum { SPINS = 200, PAUSE_NS = 20000 };
+/* Pauses double, as a thousand threads that wake all the time would keep the holder from running. */
+enum { SPINS = 200, PAUSE_NS = 20000, PAUSES_EACH = 4, PAUSE_DOUBLES = 8 };
 
 uint64_t lock_now_ns(void)
 {
@@ -33,9 +34,9 @@ static bool takes_over(struct lock *l)
 
 static bool wait_for(struct lock *l, uint64_t until_ns)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-
 	for (unsigned i = 0;; i++) {
+		unsigned longer = i > SPINS ? (i - SPINS) / PAUSES_EACH : 0;
+		struct timespec pause = { .tv_nsec = PAUSE_NS };
 		uintptr_t nobody = 0;
 
 		if (atomic_compare_exchange_weak_explicit(
@@ -46,6 +47,7 @@ static bool wait_for(struct lock *l, uint64_t until_ns)
 			continue;
 		if (lock_now_ns() >= until_ns)
 			return false;
+		pause.tv_nsec <<= longer < PAUSE_DOUBLES ? longer : PAUSE_DOUBLES;
 		nanosleep(&pause, NULL);
 	}
 }

@@ -88,7 +88,30 @@ static FILE *open_log(const char *path)
 	return NULL;
 }
 
-static void put_losses(struct buf *out, const struct sum *sum)
+static void put_refused(const struct seen *seen, struct buf *out)
+{
+	char size[UNIT_TEXT];
+
+	unit_format_size(seen->limit, size);
+	if (seen->refusal == REFUSED_RECORDER)
+		buf_put_text(out, "the recorder could not be reached from where it runs");
+	else if (seen->refusal == REFUSED_DESCRIPTORS)
+		buf_putf(out, "of %llu descriptors none was free, see ulimit -n",
+			 (unsigned long long)seen->limit);
+	else if (seen->refusal == REFUSED_FILTER)
+		buf_put_text(out, "before its first event it was under a seccomp filter of its "
+				  "own, which may forbid the system calls that recording takes");
+	else if (seen->refusal == REFUSED_CLONE)
+		buf_put_text(out, "it was forked by clone() alone, or in the middle of an event");
+	else if (seen->refusal == REFUSED_FILE_SIZE)
+		buf_putf(out, "its files are limited to %s, see ulimit -f", size);
+	else if (seen->refusal == REFUSED_SPACE && seen->limit != RLIM_INFINITY)
+		buf_putf(out, "its address space is limited to %s, see ulimit -v", size);
+	else
+		buf_put_text(out, "it had no memory for its rings");
+}
+
+static void put_losses(struct buf *out, const struct sum *sum, const struct seen *seen)
 {
 	const char *before = "; lost: ";
 
@@ -99,11 +122,18 @@ static void put_losses(struct buf *out, const struct sum *sum)
 			 loss_text((enum loss)why));
 		before = ", ";
 	}
-	if (before[0] == ';' && !sum->truncated_logs) /* of those it is not known */
+	/* of logs that are not closed it is not known */
+	if (before[0] == ';' && !sum->truncated_logs && !seen->refused)
 		buf_put_text(out, "; nothing was lost");
 	if (sum->truncated_logs)
 		buf_putf(out, "; %llu not closed (the process was killed)",
 			 (unsigned long long)sum->truncated_logs);
+	if (seen->refused) {
+		buf_putf(out, "; %llu process%s could not be recorded%s: ",
+			 (unsigned long long)seen->refused, seen->refused == 1 ? "" : "es",
+			 seen->refused == 1 ? "" : ", the latest because");
+		put_refused(seen, out);
+	}
 }
 
 static void put_size(struct buf *out, uint64_t bytes)
@@ -160,28 +190,6 @@ static void put_window(const struct ending *e, struct buf *out)
 				  "tacho_step()), no GPU and no NVTX was used");
 }
 
-static void put_refused(const struct seen *seen, struct buf *out)
-{
-	char size[UNIT_TEXT];
-
-	unit_format_size(seen->limit, size);
-	buf_put_text(out, "the program could not be recorded: ");
-	if (seen->refusal == REFUSED_RECORDER)
-		buf_put_text(out, "the recorder could not be reached from where it runs");
-	else if (seen->refusal == REFUSED_DESCRIPTORS)
-		buf_putf(out, "of %llu descriptors none was free, see ulimit -n",
-			 (unsigned long long)seen->limit);
-	else if (seen->refusal == REFUSED_FILTER)
-		buf_put_text(out, "before its first event it was under a seccomp filter of its "
-				  "own, which may forbid the system calls that recording takes");
-	else if (seen->refusal == REFUSED_FILE_SIZE)
-		buf_putf(out, "its files are limited to %s, see ulimit -f", size);
-	else if (seen->refusal == REFUSED_SPACE && seen->limit != RLIM_INFINITY)
-		buf_putf(out, "its address space is limited to %s, see ulimit -v", size);
-	else
-		buf_put_text(out, "it had no memory for its rings");
-}
-
 static void put_reason(const struct ending *e, struct buf *out)
 {
 	const struct config *c = e->config;
@@ -190,6 +198,8 @@ static void put_reason(const struct ending *e, struct buf *out)
 	bool wanted = true;
 
 	getrlimit(RLIMIT_AS, &space); /* the recorder has the same */
+	struct seen no_space = { .refusal = REFUSED_SPACE, .limit = space.rlim_cur };
+
 	rank_is_wanted(c->ranks, c->rank.rank, &wanted, NULL);
 	if (!c->enabled)
 		buf_put_text(out, "recording is switched off by --no-enabled or TACHO_ENABLED");
@@ -207,11 +217,12 @@ static void put_reason(const struct ending *e, struct buf *out)
 		buf_putf(out, "%s: %s", c->out, strerror(errno));
 	else if (ending_put_disk(c, out))
 		;
-	else if (e->seen.refused)
-		put_refused(&e->seen, out);
-	else if (e->lacks_space)
-		put_refused(&(struct seen){ .refusal = REFUSED_SPACE, .limit = space.rlim_cur },
-			    out);
+	else if (e->seen.refused || e->lacks_space) {
+		buf_put_text(out, "the program could not be recorded: ");
+		put_refused(e->seen.refused ? &e->seen : &no_space, out);
+	} else if (e->seen.is_known && !e->seen.loaded)
+		buf_put_text(out, "the command ran without libtacho.so: it is linked statically "
+				  "or has the rights of another user (setuid)");
 	else if (e->recorder_killed)
 		buf_put_text(out, "the recorder was killed before it knew of the program");
 	else if (c->ring && e->seen.steps)
@@ -274,7 +285,7 @@ static void put_logs(const struct ending *e, const struct sum *sum, const char *
 	if (sum->steps)
 		buf_putf(out, "%llu steps, ", (unsigned long long)sum->steps);
 	put_size(out, sum->bytes);
-	put_losses(out, sum);
+	put_losses(out, sum, &e->seen);
 	if (e->seen.slow)
 		buf_putf(out,
 			 "; %llu slow steps were not saved, the longest is step %llu with %.3f ms",

@@ -79,9 +79,11 @@ struct session {
 };
 extern struct session session HIDDEN;
 
+/* False in the child of a bare clone(), where the arena is the parent's. */
+bool session_is_mine(void);
 /*
- * Takes the state for this thread alone.  False: it is not this process's, as in the child of a
- * bare clone(), where the arena is the parent's; or the lock was not got (lock.h).
+ * Takes the state for this thread alone.  False: it is not this process's, or the lock was not got
+ * (lock.h).
  */
 bool session_enter_until(uint64_t until_ns);
 bool session_enter(void);

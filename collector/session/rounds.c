@@ -23,7 +23,7 @@ struct session session = { .lock = LOCK_INITIALIZER, .shared = &own_memory };
 
 /* ---- the lock ---- */
 
-static bool is_mine(void)
+bool session_is_mine(void)
 {
 	return session.shared == &own_memory || arena_is_mine();
 }
@@ -31,7 +31,7 @@ static bool is_mine(void)
 /* With the lock of this process. */
 static bool enter(void)
 {
-	if (!is_mine()) {
+	if (!session_is_mine()) {
 		lock_release(&session.lock);
 		return false;
 	}

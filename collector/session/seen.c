@@ -17,7 +17,7 @@ enum { PAGE_BYTES = 4096 };
 
 struct page {
 	uint64_t magic;
-	_Atomic uint64_t steps, slow, longest_ns, longest_step, refused, refusal, limit;
+	_Atomic uint64_t loaded, steps, slow, longest_ns, longest_step, refused, refusal, limit;
 };
 static struct page *page;
 
@@ -45,14 +45,19 @@ void seen_make(void)
 		return;
 	page->magic = MAGIC;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
-	setenv("TACHO_SEEN", path, 1);
+	if (access(path, R_OK | W_OK) == 0)
+		setenv("TACHO_SEEN", path, 1);
+	else /* there is no /proc */
+		page = NULL;
 }
 
 struct seen seen_read(void)
 {
 	if (!page)
 		return (struct seen){ 0 };
-	return (struct seen){ .steps = atomic_load(&page->steps),
+	return (struct seen){ .is_known = true,
+			      .loaded = atomic_load(&page->loaded),
+			      .steps = atomic_load(&page->steps),
 			      .slow = atomic_load(&page->slow),
 			      .longest_ns = atomic_load(&page->longest_ns),
 			      .longest_step = atomic_load(&page->longest_step),
@@ -74,6 +79,8 @@ void seen_open(const char *path)
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == PAGE_BYTES &&
 	    pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == MAGIC)
 		page = map(fd);
+	if (page)
+		atomic_fetch_add(&page->loaded, 1);
 	close(fd);
 }
 

@@ -12,6 +12,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+enum { RING_LEAST = 4096 };
+
 static char process_name[16];
 
 struct thread_state *session_threads(void)
@@ -62,27 +64,40 @@ static void catch_up(struct thread_state *thread)
 		    atomic_load_explicit(&session.shared->words.word, memory_order_relaxed));
 }
 
-/* A state whose thread has ended and whose ring was emptied. */
+/* Of the states whose thread has ended and whose ring was emptied, one with the largest. */
 static struct thread_state *find_free(bool with_ring)
 {
+	struct thread_state *best = NULL;
+
 	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
 		if (GET_RELAXED(thread->dead) && (thread->ring.slots != 0) == with_ring &&
-		    ring_is_done(&thread->ring))
-			return thread;
-	return NULL;
+		    ring_is_done(&thread->ring) && (!best || thread->ring.bits > best->ring.bits))
+			best = thread;
+	return best;
+}
+
+/*
+ * The first threads have rings of the size that is set, later ones smaller and smaller rings, so
+ * that a thousand have one.  0: no memory is left for another.
+ */
+static size_t next_ring_bytes(void)
+{
+	size_t all = session.config->memory / 4, used = session.shared->ring_bytes;
+	size_t bytes = session.config->buffer, left = all > used ? all - used : 0;
+
+	while (used && bytes > RING_LEAST && all / 8 + 8 * bytes > left)
+		bytes /= 2;
+	return ring_size(bytes) <= left ? ring_size(bytes) : 0;
 }
 
 static struct thread_state *add_thread(void)
 {
-	size_t bytes = ring_size(session.config->buffer);
-	struct thread_state *thread;
+	size_t bytes = next_ring_bytes();
+	/* without a ring its records are only counted */
+	struct thread_state *thread = bytes ? NULL : find_free(false);
 
-	if (session.shared->ring_bytes + bytes > session.config->memory / 4) {
-		thread = find_free(false);
-		if (thread)
-			return thread;
-		bytes = 0; /* records of this thread are only counted */
-	}
+	if (thread)
+		return thread;
 	thread = thread_new(bytes);
 	if (!thread && bytes)
 		thread = thread_new(bytes = 0);
@@ -192,7 +207,7 @@ static bool must_stay_out(void)
 		return true;
 	if (arena_filters() != FILTERS_MORE)
 		return false;
-	arena_stay_out();
+	arena_stay_out(REFUSED_FILTER);
 	return true;
 }
 
@@ -211,12 +226,29 @@ static bool lose_event(void)
 	return first != NULL;
 }
 
+/*
+ * In the child of a bare clone(), or of a fork() while an event was made, where the state is the
+ * parent's.  The thread's number is the parent's, too, so the recorder cannot be asked for filters.
+ */
+static void leave_parents_state(void)
+{
+	thread_mine = NULL;
+	session_shared_forget(); /* which leaves recording off */
+	arena_stay_out(REFUSED_CLONE);
+	seen_add_refused();
+	session.refused = true;
+}
+
 static struct thread_state *find_thread(bool make)
 {
 	struct thread_state *thread = thread_mine;
 
 	if (!make && (!thread || !session_has_begun()))
 		return NULL;
+	if (!session_is_mine()) {
+		leave_parents_state();
+		return NULL;
+	}
 	if (must_stay_out()) {
 		atomic_store(&session_words_now()->word, 0);
 		if (!session.refused)
@@ -226,7 +258,6 @@ static struct thread_state *find_thread(bool make)
 	}
 	bool needs = needs_helper();
 	if (!(is_prepared(thread, needs) ? session_enter() : session_enter_masked())) {
-		/* not in a child of a bare clone(), where the state is the parent's */
 		if (make)
 			lose_event();
 		return NULL;
@@ -263,7 +294,7 @@ void session_thread_ends(void *arg)
 	struct thread_state *thread = arg;
 	struct tick_span span = { .end = tick_now() };
 
-	if (!session_enter())
+	if (!arena_is_mine() || !session_enter())
 		return; /* a child of a bare clone(), where the state is the parent's */
 	thread_mine = NULL;
 	catch_up(thread);

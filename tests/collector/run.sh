@@ -726,6 +726,12 @@ test_record_reasons() {
 	reason 'could not be recorded: its address space is limited to 4000K, see ulimit -v' -- \
 		sh -c 'ulimit -v 4000; exec "$@"' - "$traced_program" steps 5
 	reason '5 steps.*nothing was lost' -- sh -c 'ulimit -v 40000; exec "$@"' - "$traced_program" steps 5
+	rm -r "$work/log"
+	reason '5 steps, [^;]*; 1 process could not be recorded: its address space is limited to 4000K, see ulimit -v$' -- \
+		sh -c '"$@"; ulimit -v 4000; exec "$@"' - "$traced_program" steps 5
+	for loader in /lib64/ld-linux-*.so.2 /lib/ld-linux-*.so.1; do
+		[ ! -e "$loader" ] || reason 'the command ran without libtacho.so: it is linked statically' -- "$loader" --version >/dev/null
+	done
 	reason 'has [0-9.]+ MiB left, --min-free leaves 9999999G; the command runs without a log' \
 		--min-free 9999999G -- true
 	: >"$work/elsewhere"

@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -494,8 +495,10 @@ static void act_raw_fork(int code)
 	events(5);
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	pid_t pid = (pid_t)syscall(SYS_fork);
-	if (pid == 0)
+	if (pid == 0) {
+		events(300);
 		exit(code);
+	}
 	int got = wait_for(pid);
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	printf("child %d, %s\n", got, b.tv_sec - a.tv_sec > 1 ? "late" : "at once");
@@ -844,6 +847,7 @@ static void act_forget(int n)
 }
 /* An event leaves errno as it is, also one that makes a system call: with a new thread, name,
  * child. */
+static int first_errno;
 static void *errno_kept(void *bad)
 {
 	char name[32];
@@ -872,7 +876,7 @@ static void act_errno(int n)
 		errno_kept(&bad);
 		_exit(bad != 0);
 	}
-	printf("changed %d times, in a child %d\n", bad, wait_for(pid));
+	printf("changed %d times, in a child %d, at first %d\n", bad, wait_for(pid), first_errno);
 }
 /* Each generation maps what it shares below that of its parent. */
 static void act_generations(int count)
@@ -983,6 +987,8 @@ static void act_lock_and_grow(int count)
 		pthread_join(t[i], NULL);
 }
 
+#include "acts_more.h"
+
 /* clang-format off */
 #define ACTS(X) X(exit) X(_exit) X(quick_exit) X(exit_group) X(return) X(abort) X(segv) X(raise) X(raise_twice) \
 	X(exit_in_thread) X(main_pthread_exit) X(last_thread) X(atexit) X(exit_in_handler) X(stack_overflow) \
@@ -991,7 +997,9 @@ static void act_lock_and_grow(int count)
 	X(fork) X(raw_fork) X(vfork_exec) X(vfork_term) X(spawn) X(sigchld) X(exec) X(daemon) X(reparent) X(adopts) \
 	X(cancel) X(fork_in_handler) X(jump_out) X(userns) X(seccomp) X(filter) X(filter_thread) X(filter_threads) X(filter_names) X(strict_thread) \
 	X(filter_fork) X(filter_exec) X(opens) X(file_size) X(cpu) \
-	X(memory) X(errno) X(generations) X(forget) X(lock_memory) X(lock_and_grow)
+	X(memory) X(errno) X(generations) X(forget) X(lock_memory) X(lock_and_grow) \
+	X(stop_self) X(filter_raw_fork) X(crowd) X(crowd_at_once) X(small_stacks) X(bad_pointer) X(namespace) X(close_range) \
+	X(traced) X(atfork) X(thread_end) X(fork_storm) X(exec_again) X(kill_group)
 /* clang-format on */
 static const struct {
 	const char *word;
@@ -1004,6 +1012,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	first_errno = errno;
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	find_library();

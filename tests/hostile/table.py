@@ -2,6 +2,8 @@
 """The table: programs, what is done to them, how they are recorded."""
 import signal
 
+CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x20000000, 0x40000000
+
 # name: sources, and the command that builds @ of them; None: it cannot be built here
 C = "-D_GNU_SOURCE -O1 -g -w -pthread"
 BUILT = {
@@ -43,7 +45,9 @@ RECORDED = ("exit", "return", "atexit", "masks", "descriptors", "threads", "chil
 
 # the steps that such a log has; a child that begins under a filter is not recorded
 STEPS = {"filter": 20, "filter_thread": 20, "strict_thread": 20, "filter_fork": 0, "filter_exec": 0, "lock_memory": 20, "generations": 142,
-         "lock_and_grow": 20}
+         "lock_and_grow": 20, "filter_raw_fork": 10, "crowd": 5000, "crowd_at_once": 5000, "small_stacks": 250,
+         "bad_pointer": 70, "namespace": 10, "close_range": 25, "traced": 10, "atfork": 18, "thread_end": 5,
+         "fork_storm": 100, "exec_again": 31}
 
 
 # what there is to see instead, where it cannot be equal: process 1 of a PID namespace adopts each orphan
@@ -159,6 +163,14 @@ for how in (0, 1, 3, 11):
     rows("c", "lock_memory %d" % how, ("locks", 8 << 20), modes=("ring", "file", "linked"))
 rows("c", "lock_and_grow 8", ("locks", 8 << 20), modes=("whole", "ring"))
 rows("c", "lock_and_grow 40", modes=("whole",))
+rows("c", "stop_self")
+for words in ("filter_raw_fork 0", "filter_raw_fork 3", "crowd 1000", "crowd_at_once 1000", "small_stacks 50", "bad_pointer",
+              "close_range", "traced", "atfork", "thread_end", "fork_storm 100", "exec_again 30",
+              "namespace %d" % CLONE_NEWPID, "namespace %d" % CLONE_NEWNET, "namespace %d" % CLONE_NEWNS):
+    rows("c", words, modes=("whole",))
+rows("c", "bad_pointer", modes=("ring", "linked"))
+for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+    rows("c", "kill_group %d" % number, modes=("whole", "ring"))
 # with CUDA, where CUPTI is asked by a thread of ours: on the stand-ins.  Not "threads"; not "masks": where there is a
 # thread the C library has a handler of its own; not "fork_in_handler": a fork copies what CUPTI's buffers hold, and a
 # hundred of them take longer than a row may.
