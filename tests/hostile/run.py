@@ -241,7 +241,9 @@ class Runner:
         log = os.path.join(folder, "log")
         logs = len([name for name in os.listdir(log) if name.endswith(".tacho")]) if os.path.isdir(log) else 0
         if row[3] in ("whole", "file") and row[1][:1] and row[1][0] in table.STEPS:
-            got["steps"] = sum(self.steps(os.path.join(log, name)) for name in os.listdir(log)) if logs else 0
+            got["steps"] = self.sum(log, r"^sum kind=10 name=step count=(\d+)") if logs else 0
+        if row[3] == "whole" and row[1][:1] and row[1][0] in table.COUNTED:
+            got["counted"] = self.sum(log, r"^(?:sum .* name=(?:step|work) count=|lost )(\d+) ") if logs else 0
         shutil.rmtree(folder, ignore_errors=True)
         # else the row would compare the program with itself
         if row[0] in ("c", "c-cuda") and row[3] in ("whole", "linked") and row[1][0] in table.RECORDED and \
@@ -249,9 +251,14 @@ class Runner:
             got["errors"] += b"nothing was recorded"
         return got
 
-    def steps(self, log):
-        told = subprocess.run([os.path.join(self.built, "tests", "dump"), log], capture_output=True, text=True).stdout
-        return sum(int(n) for n in re.findall(r"^sum kind=10 name=step count=(\d+)", told, re.M))
+    def sum(self, folder, pattern):
+        """Of the numbers that match in what is told of all logs."""
+        total = 0
+        for name in os.listdir(folder):
+            told = subprocess.run([os.path.join(self.built, "tests", "dump"), os.path.join(folder, name)],
+                                  capture_output=True, text=True).stdout
+            total += sum(int(n) for n in re.findall(pattern, told, re.M))
+        return total
 
     def run(self, row):
         """None: it cannot be run here; else what differs, as text."""
@@ -266,6 +273,8 @@ class Runner:
         want = dict(self.plain(row, command), **table.INSTEAD.get(name_of(row), {}))
         if row[3] in ("whole", "file") and row[1][:1] and row[1][0] in table.STEPS:
             want["steps"] = table.STEPS[row[1][0]]
+        if row[3] == "whole" and row[1][:1] and row[1][0] in table.COUNTED:
+            want["counted"] = table.COUNTED[row[1][0]]
         got = self.recorded(row, command)
         return "; ".join("%s %r, should be %r" % (key, got[key], want[key]) for key in want if got[key] != want[key])
 

@@ -45,10 +45,12 @@ RECORDED = ("exit", "return", "atexit", "masks", "descriptors", "threads", "chil
 
 # the steps that such a log has; a child that begins under a filter is not recorded
 STEPS = {"filter": 20, "filter_thread": 20, "strict_thread": 20, "filter_fork": 0, "filter_exec": 0, "lock_memory": 20, "generations": 142,
-         "lock_and_grow": 20, "filter_raw_fork": 10, "crowd": 5000, "crowd_at_once": 5000, "small_stacks": 250,
+         "lock_and_grow": 20, "filter_raw_fork": 10, "small_stacks": 250,
          "bad_pointer": 70, "namespace": 10, "close_range": 25, "traced": 10, "atfork": 18, "thread_end": 5,
          "fork_storm": 100, "exec_again": 31}
 
+# the same of steps and ranges, with those that are counted as lost: on a busy machine a ring may come late
+COUNTED = {"crowd": 10000, "crowd_at_once": 10000}
 
 # what there is to see instead, where it cannot be equal: process 1 of a PID namespace adopts each orphan
 # a filter that kills before the first event, at which a process without tacho-record introduces itself
