@@ -12,7 +12,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -150,14 +152,32 @@ static bool is_python(uint32_t pid)
 	return strstr(program, "python");
 }
 
-/* What py-spy says of the process; its exit status. */
-static int run_py_spy(uint32_t pid, struct buf *said)
+/*
+ * By py-spy, which knows C frames too.  Where it is not installed, by the interpreter of the
+ * program, which knows where its own structures have their fields; it only reads memory.
+ */
+static void become_reader(uint32_t pid)
 {
-	char number[16], part[4096];
+	const char *hook = getenv("TACHO_HOOK");
+	char number[16], script[PATH_MAX], python[64];
+
+	snprintf(number, sizeof(number), "%u", pid);
+	snprintf(python, sizeof(python), "/proc/%u/exe", pid);
+	snprintf(script, sizeof(script), "%s/../_stacks.py", hook ? hook : "");
+	unsetenv("LD_PRELOAD");
+	execlp("py-spy", "py-spy", "dump", "--nonblocking", "--pid", number, (char *)NULL);
+	if (hook)
+		execl(python, "python", "-I", "-S", "-B", script, number, (char *)NULL);
+	_exit(127);
+}
+
+/* What is said of the process; the exit status. */
+static int read_stacks(uint32_t pid, struct buf *said)
+{
+	char part[4096];
 	int ends[2], status = 0;
 	ssize_t n;
 
-	snprintf(number, sizeof(number), "%u", pid);
 	if (pipe(ends) != 0)
 		return 127;
 	pid_t child = fork();
@@ -166,8 +186,7 @@ static int run_py_spy(uint32_t pid, struct buf *said)
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
 		alarm(STACK_SECONDS);
-		execlp("py-spy", "py-spy", "dump", "--nonblocking", "--pid", number, (char *)NULL);
-		_exit(127);
+		become_reader(pid);
 	}
 	close(ends[1]);
 	while (child > 0 && (n = read(ends[0], part, sizeof(part))) > 0)
@@ -186,11 +205,12 @@ static void put_python(struct buf *out, uint32_t pid)
 	if (!is_python(pid))
 		return;
 	buf_init(&said, TEXT_MOST);
-	int status = run_py_spy(pid, &said);
+	int status = read_stacks(pid, &said);
 	if (status == 127)
-		buf_put_text(out, "tacho:   no Python stacks: py-spy is not installed\n");
+		buf_put_text(out, "tacho:   no Python stacks: neither py-spy nor the program's Python "
+				  "can be run\n");
 	else if (status)
-		buf_put_text(out, "tacho:   no Python stacks, as py-spy says:\n");
+		buf_put_text(out, "tacho:   no Python stacks:\n");
 	for (line = strtok_r((char *)(uintptr_t)buf_text(&said), "\n", &rest);
 	     line && status != 127; line = strtok_r(NULL, "\n", &rest))
 		buf_putf(out, "tacho:   %.300s\n", line);

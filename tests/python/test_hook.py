@@ -110,6 +110,33 @@ print(inspect.getsource(torch)[:9], importlib.util.find_spec("torch").origin == 
         self.assertRegex(done.err, r"^tacho: torch: .*; no automatic steps\n$")
 
 
+class Stacks(Case):
+    def test_of_another_process(self):
+        path = self.write("program.py", "import os, threading, time\n"
+                          "def inner(n):\n    if n: inner(n - 1)\n    os.write(1, b'x'); time.sleep(60)\n"
+                          "threading.Thread(target=inner, args=(1,), daemon=True).start()\ninner(2)\n")
+        script = os.path.join(common.BIN, "tacho", "_stacks.py")
+        for python in pythons():
+            with self.subTest(python=python):
+                program = subprocess.Popen([python, path], stdout=subprocess.PIPE)
+                try:
+                    program.stdout.read(2)
+                    done = self.run_command(python, "-I", "-S", script, program.pid)
+                finally:
+                    program.kill()
+                    program.communicate()
+                at = "    inner (%s:%%d)\n" % path
+                self.assertIn(at % 4 + at % 3 + at % 3 + "    <module> (%s:6)\n" % path, done.out)
+                self.assertIn(at % 4 + at % 3 + "    run (", done.out)
+                self.assertEqual(done.out.count("Thread "), 2)
+
+    def test_of_none(self):
+        done = self.run_command(common.sys.executable, "-I", "-S", os.path.join(common.BIN, "tacho", "_stacks.py"), 1 << 22,
+                                check=False)
+        self.assertEqual(done.status, 1)
+        self.assertIn("No such", done.out)
+
+
 class OldPython(Case):
     def test_does_nothing_and_says_so_once(self):
         program = "from __future__ import print_function\n" + EVERYTHING
