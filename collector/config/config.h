@@ -73,7 +73,7 @@ struct config {
 	const char *out, *window, *ranks, *sample, *kinds, *clock, *graphs, *cupti_lib, *finalize,
 		*nccl;
 	const char *ring_dir, *save_on;
-	uint64_t max_disk, min_free, memory, buffer, cupti_buffer, ring;
+	uint64_t max_disk, rotate, min_free, memory, buffer, cupti_buffer, ring;
 	bool enabled, totals, nvtx, workers, trace_python;
 	bool automatic; /* only the Python package reads it */
 

@@ -22,6 +22,12 @@ struct process_attribute {
 	bool is_json;
 };
 
+/* A closed log of the process. */
+struct closed_log {
+	char *path;
+	uint64_t bytes, rows; /* `rows` with those that it counts as lost */
+};
+
 /* The flight recorder's part. */
 struct saver {
 	struct trigger trigger;
@@ -75,7 +81,12 @@ struct writer {
 	struct step_cost steps;
 	uint64_t flushed_ns, anchored_ns;
 	uint64_t rows_waiting; /* for their block, since then */
-	uint64_t disk_bytes;   /* of closed logs, which share one limit */
+	struct closed_log *closed_logs; /* the oldest first */
+	size_t closed_count, closed_cap;
+	uint64_t disk_bytes; /* of them; all share one limit */
+	uint64_t rows;       /* put into the open log */
+	uint64_t removed;    /* rows of logs that were removed, which no log has counted yet */
+	uint64_t rotated_ns; /* when the open log has taken the place of one that was large enough */
 
 	struct session_change latest; /* that was taken */
 	/* The window that is open, if one is. */
@@ -101,6 +112,8 @@ void writer_flush_log(struct writer *w, uint64_t now_ns);
 void writer_close_log(struct writer *w);
 /* Forgets what probes have set of the process: after the last log only. */
 void writer_free_attributes(struct writer *w);
+/* Closes a log that is large enough, and removes the oldest ones that are over --max-disk. */
+void writer_rotate(struct writer *w);
 /* No rows are expected for now: closes the log, but keeps a ring so that it can be saved. */
 void writer_rest_log(struct writer *w);
 /* At the begin of a round: takes requests; at its end: decides whether to save the ring. */

@@ -193,6 +193,7 @@ static void take_change(struct writer *w, const struct session_change *c)
 		w->got = (struct window){ .begin_ns = tick_to_ns(c->at) };
 		w->by = c->by;
 		w->window_row = 0;
+		w->rotated_ns = 0;
 		if (w->trace)
 			writer_put_window(w);
 		begin_probes(w, w->got.begin_ns);
@@ -257,6 +258,7 @@ static unsigned work(struct writer *w)
 	writer_look(w);
 	if (w->outgrown)
 		writer_close_log(w);
+	writer_rotate(w);
 	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	if (!w->trace)
 		writer_has_stored(w, true); /* there is no log that it could go to */
@@ -349,6 +351,9 @@ static struct writer *make_writer(const struct config *config,
 static void free_writer(struct writer *w)
 {
 	writer_free_attributes(w);
+	while (w->closed_count)
+		free(w->closed_logs[--w->closed_count].path);
+	free(w->closed_logs);
 	free(w->probes);
 	free(w);
 }

@@ -2,6 +2,7 @@
 #include "collector/arena/texts.h"
 #include "collector/probe/probe.h"
 #include "collector/store/internal.h"
+#include "schemas/base/vec.h"
 #include "schemas/log/ring.h"
 
 #include <stdio.h>
@@ -83,13 +84,21 @@ static enum loss why_full(const struct writer *w)
 	return w->outgrown ? LOSS_CEILING : LOSS_DISK;
 }
 
+static void lose_block(struct writer *w, const struct log_block *block)
+{
+	if (block->kind != LOG_EVENTS)
+		return;
+	trace_lose(w->trace, w->process, why_full(w), block->rows);
+	w->rows -= block->rows;
+}
+
 static void store_block(struct writer *w, const struct log_block *block, const uint8_t *bytes,
 			size_t len)
 {
 	if (w->renewed && block->kind != LOG_EVENTS)
 		return; /* it was stored with the other tables */
 	if (block->kind == LOG_EVENTS && w->full) {
-		trace_lose(w->trace, w->process, why_full(w), block->rows);
+		lose_block(w, block);
 		return;
 	}
 	if (w->store->type->put(w->store, block->kind, bytes, len, NULL) == ST_OK)
@@ -114,8 +123,7 @@ static void store_block(struct writer *w, const struct log_block *block, const u
 			return;
 	}
 	w->full = true;
-	if (block->kind == LOG_EVENTS)
-		trace_lose(w->trace, w->process, LOSS_DISK, block->rows);
+	lose_block(w, block);
 }
 
 /* Stores the blocks that the log's writer has made, one by one. */
@@ -243,6 +251,8 @@ void writer_put_window(struct writer *w)
 	const char *spec = w->by == BY_CONFIG ? w->config->window : session_by_text(w->by);
 	struct window row = w->got;
 
+	if (row.begin_ns < w->rotated_ns)
+		row.begin_ns = w->rotated_ns;
 	row.process = w->process;
 	row.spec = writer_name(w, spec, strlen(spec));
 	if (w->window_row)
@@ -251,10 +261,67 @@ void writer_put_window(struct writer *w)
 		w->window_row = trace_window(w->trace, &row, NULL);
 }
 
+/* ---- the size of all logs of the process ---- */
+
+/* Of one log, when another begins; UINT64_MAX: no limit. */
+static uint64_t rotation_bytes(const struct config *c)
+{
+	uint64_t share = c->max_disk ? c->max_disk / 8 : UINT64_MAX;
+
+	return c->rotate && c->rotate < share ? c->rotate : share;
+}
+
+static void note_closed(struct writer *w)
+{
+	struct closed_log log = { .bytes = w->store->type->bytes(w->store), .rows = w->rows };
+
+	for (int why = 1; why < LOSS_END; why++)
+		log.rows += trace_lost(w->trace, w->process, (enum loss)why);
+	w->disk_bytes += log.bytes;
+	log.path = strdup(w->store->type->path(w->store));
+	if (log.path && vec_reserve(&w->closed_logs, &w->closed_cap, w->closed_count + 1, NULL) == ST_OK)
+		w->closed_logs[w->closed_count++] = log;
+	else
+		free(log.path);
+}
+
+/* Leaves a quarter of --max-disk for the open log, so that a burst fits. */
+static void remove_oldest(struct writer *w)
+{
+	uint64_t most = w->config->max_disk - w->config->max_disk / 4;
+	size_t count = 0;
+
+	for (; w->disk_bytes > most && count < w->closed_count; count++) {
+		struct closed_log *log = &w->closed_logs[count];
+		if (unlink(log->path) == 0)
+			w->removed += log->rows;
+		w->disk_bytes -= log->bytes;
+		free(log->path);
+	}
+	w->closed_count -= count;
+	memmove(w->closed_logs, w->closed_logs + count, w->closed_count * sizeof(w->closed_logs[0]));
+}
+
+void writer_rotate(struct writer *w)
+{
+	const struct config *c = w->config;
+
+	if (!w->trace || !w->recording || c->ring ||
+	    w->store->type->bytes(w->store) < rotation_bytes(c))
+		return;
+	struct window whole = w->got;
+	w->got.end_ns = tick_to_ns(w->drained_until);
+	writer_put_window(w);
+	writer_close_log(w);
+	w->rotated_ns = w->got.end_ns;
+	w->got = whole;
+	w->window_row = 0;
+}
+
 static void log_free(struct writer *w)
 {
 	if (w->store && !w->config->ring)
-		w->disk_bytes += w->store->type->bytes(w->store);
+		note_closed(w);
 	if (w->store)
 		w->store->type->close(w->store);
 	log_writer_free(w->log);
@@ -276,6 +343,8 @@ static enum status log_make(struct writer *w)
 				     .max_bytes = c->max_disk,
 				     .min_free = c->min_free };
 
+	if (c->max_disk && !c->ring)
+		remove_oldest(w);
 	if (c->max_disk && w->disk_bytes + LEAST_LOG > c->max_disk)
 		return fail(NULL, ST_CEILING, NOWHERE,
 			    "this process's logs have reached their limit");
@@ -331,6 +400,9 @@ static bool log_open(struct writer *w)
 	put_about(w);
 	w->process = trace_process(w->trace, &w->about, NULL);
 	writer_put_window(w);
+	if (w->removed)
+		trace_lose(w->trace, w->process, LOSS_DISK, w->removed);
+	w->rows = w->removed = 0;
 	w->flushed_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	writer_put_anchor(w);
 	return true;
@@ -454,6 +526,8 @@ void writer_put_ready(struct writer *w, const struct event *row, uint32_t desc)
 		trace_lose(w->trace, w->process, why_full(w), 1);
 	else if (log_writer_put(w->log, row, desc, 0, &w->blocks, NULL) != ST_OK)
 		trace_lose(w->trace, w->process, LOSS_CEILING, 1);
+	else
+		w->rows++;
 	if (w->blocks.len)
 		store_blocks(w);
 }
@@ -474,6 +548,14 @@ void writer_put(struct writer *w, const struct event *row, uint32_t desc)
 	e.schema = s->schema;
 	e.kind = s->kind;
 	e.subkind = s->subkind;
+	if (e.begin_ns < w->rotated_ns) { /* logs of one process must not be about the same time */
+		e.begin_ns = w->rotated_ns;
+		e.flags |= EVENT_BEGAN_EARLIER;
+	}
+	if (e.end_ns < e.begin_ns) {
+		trace_lose(w->trace, w->process, LOSS_DISK, 1);
+		return;
+	}
 	w->rows_waiting++;
 	writer_put_ready(w, &e, desc);
 }

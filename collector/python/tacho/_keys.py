@@ -40,6 +40,7 @@ KEYS = frozenset((
     "repeat-cycles",
     "ring",
     "ring-dir",
+    "rotate",
     "sample",
     "save-on",
     "schedule-every-n-steps",
