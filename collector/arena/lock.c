@@ -6,7 +6,8 @@
 #define STEAL_NS     UINT64_C(100000000)
 #define TAKE_OVER_NS UINT64_C(1000000000)
 #define LIMIT_NS     UINT64_C(2000000000)
-/* Pauses double, as a thousand threads that wake all the time would keep the holder from running. */
+/* Pauses double, as a thousand threads that wake all the time would keep the holder from running.
+ */
 enum { SPINS = 200, PAUSE_NS = 20000, PAUSES_EACH = 4, PAUSE_DOUBLES = 8 };
 
 uint64_t lock_now_ns(void)

@@ -207,8 +207,9 @@ static void put_python(struct buf *out, uint32_t pid)
 	buf_init(&said, TEXT_MOST);
 	int status = read_stacks(pid, &said);
 	if (status == 127)
-		buf_put_text(out, "tacho:   no Python stacks: neither py-spy nor the program's Python "
-				  "can be run\n");
+		buf_put_text(out,
+			     "tacho:   no Python stacks: neither py-spy nor the program's Python "
+			     "can be run\n");
 	else if (status)
 		buf_put_text(out, "tacho:   no Python stacks:\n");
 	for (line = strtok_r((char *)(uintptr_t)buf_text(&said), "\n", &rest);

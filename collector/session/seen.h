@@ -12,8 +12,8 @@ struct seen {
 	uint64_t steps; /* of processes that have ended by exit() */
 	uint64_t slow;  /* slow steps that were not saved; the longest, and its number: */
 	uint64_t longest_ns, longest_step;
-	bool is_known;   /* false: there is no page, and all is 0 */
-	uint64_t loaded; /* programs that began with the library */
+	bool is_known;    /* false: there is no page, and all is 0 */
+	uint64_t loaded;  /* programs that began with the library */
 	uint64_t refused; /* processes that could not be recorded; why the latest could not: */
 	uint64_t refusal, limit; /* enum arena_refusal, and the limit in its way */
 };

@@ -80,13 +80,14 @@ struct writer {
 	struct saver saver;
 	struct step_cost steps;
 	uint64_t flushed_ns, anchored_ns;
-	uint64_t rows_waiting; /* for their block, since then */
+	uint64_t rows_waiting;          /* for their block, since then */
 	struct closed_log *closed_logs; /* the oldest first */
 	size_t closed_count, closed_cap;
 	uint64_t disk_bytes; /* of them; all share one limit */
 	uint64_t rows;       /* put into the open log */
 	uint64_t removed;    /* rows of logs that were removed, which no log has counted yet */
-	uint64_t rotated_ns; /* when the open log has taken the place of one that was large enough */
+	uint64_t
+		rotated_ns; /* when the open log has taken the place of one that was large enough */
 
 	struct session_change latest; /* that was taken */
 	/* The window that is open, if one is. */

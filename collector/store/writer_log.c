@@ -279,7 +279,8 @@ static void note_closed(struct writer *w)
 		log.rows += trace_lost(w->trace, w->process, (enum loss)why);
 	w->disk_bytes += log.bytes;
 	log.path = strdup(w->store->type->path(w->store));
-	if (log.path && vec_reserve(&w->closed_logs, &w->closed_cap, w->closed_count + 1, NULL) == ST_OK)
+	if (log.path &&
+	    vec_reserve(&w->closed_logs, &w->closed_cap, w->closed_count + 1, NULL) == ST_OK)
 		w->closed_logs[w->closed_count++] = log;
 	else
 		free(log.path);
@@ -299,7 +300,8 @@ static void remove_oldest(struct writer *w)
 		free(log->path);
 	}
 	w->closed_count -= count;
-	memmove(w->closed_logs, w->closed_logs + count, w->closed_count * sizeof(w->closed_logs[0]));
+	memmove(w->closed_logs, w->closed_logs + count,
+		w->closed_count * sizeof(w->closed_logs[0]));
 }
 
 void writer_rotate(struct writer *w)
