@@ -987,7 +987,7 @@ static void act_lock_and_grow(int count)
 		pthread_join(t[i], NULL);
 }
 
-#include "acts_more.h"
+#include "acts_more.c"
 
 /* clang-format off */
 #define ACTS(X) X(exit) X(_exit) X(quick_exit) X(exit_group) X(return) X(abort) X(segv) X(raise) X(raise_twice) \
