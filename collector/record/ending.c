@@ -17,7 +17,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { TABLES_MAX = 64 << 20, LINE_MAX_BYTES = 65536 };
+enum { TABLES_MAX = 64 << 20, LINE_MAX_BYTES = 65536, BLOCK_LEAST = 4096 };
 
 struct sum {
 	uint64_t logs, events, steps, bytes, truncated_logs;
@@ -111,8 +111,16 @@ static void put_refused(const struct seen *seen, struct buf *out)
 		buf_put_text(out, "it had no memory for its rings");
 }
 
-static void put_losses(struct buf *out, const struct sum *sum, const struct seen *seen)
+static uint64_t free_bytes(const char *folder)
 {
+	struct statvfs v;
+
+	return statvfs(folder, &v) == 0 ? (uint64_t)v.f_bavail * v.f_frsize : UINT64_MAX;
+}
+
+static void put_losses(const struct ending *e, const struct sum *sum, struct buf *out)
+{
+	const struct seen *seen = &e->seen;
 	const char *before = "; lost: ";
 
 	for (int why = 1; why < LOSS_END; why++) {
@@ -126,8 +134,9 @@ static void put_losses(struct buf *out, const struct sum *sum, const struct seen
 	if (before[0] == ';' && !sum->truncated_logs && !seen->refused)
 		buf_put_text(out, "; nothing was lost");
 	if (sum->truncated_logs)
-		buf_putf(out, "; %llu not closed (the process was killed)",
-			 (unsigned long long)sum->truncated_logs);
+		buf_putf(out, "; %llu not closed (%s)", (unsigned long long)sum->truncated_logs,
+			 free_bytes(e->config->out) < BLOCK_LEAST ? "the disk is full"
+								  : "the process was killed");
 	if (seen->refused) {
 		buf_putf(out, "; %llu process%s could not be recorded%s: ",
 			 (unsigned long long)seen->refused, seen->refused == 1 ? "" : "es",
@@ -145,13 +154,6 @@ static void put_size(struct buf *out, uint64_t bytes)
 }
 
 /* ---- why there is none ---- */
-
-static uint64_t free_bytes(const char *folder)
-{
-	struct statvfs v;
-
-	return statvfs(folder, &v) == 0 ? (uint64_t)v.f_bavail * v.f_frsize : UINT64_MAX;
-}
 
 bool ending_put_disk(const struct config *c, struct buf *out)
 {
@@ -285,7 +287,7 @@ static void put_logs(const struct ending *e, const struct sum *sum, const char *
 	if (sum->steps)
 		buf_putf(out, "%llu steps, ", (unsigned long long)sum->steps);
 	put_size(out, sum->bytes);
-	put_losses(out, sum, &e->seen);
+	put_losses(e, sum, out);
 	if (e->seen.slow)
 		buf_putf(out,
 			 "; %llu slow steps were not saved, the longest is step %llu with %.3f ms",

@@ -550,6 +550,12 @@ test_disk_full() {
 	rm -f "$work"/small/*
 	TACHO_WINDOW=all TACHO_OUT=$work/small "$traced_program" steps 5
 	equal 'status below the floor of free space' $? 0
+	rm -f "$work"/small/*
+	head -c 300000 /dev/zero >"$work/small/other" 2>/dev/null
+	[ "$sanitized" = 0 ] || { umount "$work/small"; return; }
+	"$record" --min-free 0 --out "$work/small" -- "$traced_program" steps 5 2>"$work/told"
+	equal 'status with a full disk' $? 0
+	expect 'its reason' '; 1 not closed \(the disk is full\)$'
 	umount "$work/small"
 }
 
