@@ -23,22 +23,24 @@
 
 enum { PREPARE_STEPS = 3, CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES = 64 };
 enum {
-	ARENA_SPARE = 32 << 20, /* for the states of threads, beside their rings */
-	ARENA_FIRST = 64 << 10, /* of that, which is mapped at first with a thread's ring */
+	ARENA_SPARE = 32 << 20, /* for thread states, in addition to their rings */
+	ARENA_FIRST =
+		64 << 10, /* part of ARENA_SPARE that is mapped at first with a thread's ring */
 };
 #define NEVER UINT64_MAX
 
-/* Before there is an arena it is in our own memory, from where it is copied into the arena. */
+/* Before the arena exists, this state is in memory of the process, from where it is copied into the
+ * arena. */
 struct session_shared {
-	struct session_words words; /* first: what the hot path reads */
+	struct session_words words; /* must be first; the hot path reads it */
 
 	_Atomic uint32_t lock; /* 1: taken; see session_enter() */
 	struct window_machine machine;
-	size_t ring_bytes;    /* of all threads */
-	uint64_t step_thread; /* whose steps are fed to the window machine; 0: none yet */
+	size_t ring_bytes;    /* bytes of the rings of all threads */
+	uint64_t step_thread; /* thread whose steps are fed to the window machine; 0: none yet */
 	uint32_t mode, generation;
 	enum session_by by; /* how the latest window was begun by hand */
-	uint64_t window;    /* the latest that was recorded, from 1; 0: none */
+	uint64_t window;    /* the latest recorded window, from 1; 0: none */
 	struct tick_span spans[SPANS];
 	struct session_change changes[CHANGES];
 	uint64_t changes_head, changes_tail;
@@ -48,64 +50,67 @@ struct session_shared {
 	bool prepared; /* probes warm up for a window that has not begun */
 
 	/*
-	 * Requests to the writer and their completion.  There is neither lock nor condition,
-	 * because exit() may be called in a signal handler that interrupted a thread waiting here,
-	 * and then waits again.
+	 * Requests to the writer and their completion.  These are atomics without a lock or
+	 * condition, because exit() may be called in a signal handler that interrupted a thread
+	 * waiting here, and then waits again.
 	 */
 	_Atomic uint32_t wake;        /* a futex; 0: nothing to do */
-	_Atomic uint32_t round;       /* a futex that changes when `done` or `finished` does */
+	_Atomic uint32_t round;       /* a futex that changes with `done` and `finished` */
 	_Atomic uint64_t asked, done; /* numbers of rounds */
 	_Atomic bool close_asked, quit, finished;
-	_Atomic uint32_t toggles,
-		save_asked;          /* signals and requests since the writer's last round */
-	_Atomic uint32_t runner_pid; /* of the recorder's, if we see it; 0: it is unknown */
+	_Atomic uint32_t toggles, save_asked; /* since the writer's last round */
+	_Atomic uint32_t runner_pid; /* pid of the recorder's process, if visible; 0: unknown */
 };
 static_assert(ARENA_SESSION + sizeof(struct session_shared) <= ARENA_HEADER, "its place");
 
 struct session {
-	struct lock lock; /* of the threads of this process */
+	struct lock lock; /* taken by the threads of this process */
 	struct session_shared *shared;
 	pthread_key_t key; /* its destructor runs when a thread ends */
 	bool key_made;
 
-	pid_t owner;                         /* the process that the state is of */
-	struct config *config;               /* constant, but for a rank that is learned */
+	pid_t owner;                         /* the process that the state belongs to */
+	struct config *config;               /* constant, except for a rank that is learned later */
 	const struct session_helper *helper; /* NULL in the recorder */
 	_Atomic bool needs_helper;
 	bool has_helper;
-	bool refused; /* there is no recorder: this process is not recorded */
+	bool refused; /* this process cannot be recorded */
 	uint64_t base_count[THREAD_TOTALS], base_ticks[THREAD_TOTALS];
 	bool ticks;
 };
 extern struct session session HIDDEN;
 
-/* False in the child of a bare clone(), where the arena is the parent's. */
+/* Returns whether the state belongs to this process.  In the child of a bare clone() it does not,
+ * because the arena is the parent's. */
 bool session_is_mine(void);
 /*
- * Takes the state for this thread alone.  False: it is not this process's, or the lock was not got
+ * Locks the state for this thread.  Returns false if the state belongs to another process, as in
+ * the child of a bare clone(), where the arena is the parent's; or if the lock could not be taken
  * (lock.h).
  */
 bool session_enter_until(uint64_t until_ns);
 bool session_enter(void);
-/* The same, with signals blocked, for what makes system calls. */
+/* Locks the state with signals blocked, for code that makes system calls. */
 bool session_enter_masked(void);
 void session_leave(void);
-/* In the child of fork(), which has nothing in common with its parent any more. */
+/* Resets the state in the child of fork(), which shares nothing with its parent any more. */
 void session_shared_forget(void);
-/* From here on the state is in the new arena. */
+/* Moves the state into the new arena. */
 void session_shared_move(void);
 
-/* An input at the current time. */
+/* Returns an input at the current time. */
 struct window_input session_input(enum window_event event);
-/* The caller has the lock. */
+/* Feeds the window machine at tick `now`.  The caller holds the lock. */
 void session_feed_locked(const struct window_input *in, uint64_t now);
-/* Puts into a new arena what a reader needs to know of this process, its clock and its window. */
+/* Publishes this process, its clock and its window in a new arena, for readers. */
 void session_publish_arena(void);
-/* Puts the latest window into the arena. */
+/* Publishes the latest window in the arena. */
 void session_publish_window(void);
-/* There is no recorder, or no memory: this process is not recorded.  The caller has the lock. */
+/* Marks this process as not recorded, because there is no recorder or no memory.  The caller holds
+ * the lock. */
 void session_refuse(void);
-/* The last round: the writer closes its log and ends; false: `limit_ns` is over. */
+/* Requests the last round, in which the writer closes its log and ends.  Returns false if
+ * `limit_ns` has passed. */
 bool session_quit(uint64_t limit_ns);
-/* The destructor of session.key. */
+/* The destructor of session.key, which runs when a thread ends. */
 void session_thread_ends(void *thread_state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the program and its writer say to each other, in the memory that both map. */
+/* The lock and the requests between the program and its writer, in the memory that both map. */
 #include "collector/session/internal.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 
 #define MS UINT64_C(1000000)
 enum {
-	RUNNER_MS = 50, /* while we wait for a recorder that may have been killed */
-	NOTE_MS = 10,   /* until the writer finds what the program has noted */
+	RUNNER_MS = 50, /* interval of checks whether the recorder was killed */
+	NOTE_MS = 10,   /* time until the writer finds noted work */
 };
 
 static struct session_shared own_memory = { .words.step = NEVER };
@@ -28,7 +28,7 @@ bool session_is_mine(void)
 	return session.shared == &own_memory || arena_is_mine();
 }
 
-/* With the lock of this process. */
+/* Takes the lock in the shared state.  The caller holds the lock of this process. */
 static bool enter(void)
 {
 	if (!session_is_mine()) {
@@ -153,7 +153,8 @@ void session_sleep(uint64_t limit_ns)
 	struct session_shared *s = session.shared;
 	uint64_t look = (session.config->sample_steps ? 1 : NOTE_MS) * MS;
 
-	/* what was only noted wakes nobody; a spurious wake-up only costs one more round */
+	/* noted work does not wake the writer, so check for it; a spurious wake-up only costs a
+	 * round */
 	while (limit_ns && !atomic_load_explicit(&s->wake, memory_order_acquire)) {
 		uint64_t wait = limit_ns < look ? limit_ns : look;
 
@@ -173,7 +174,7 @@ struct session_asked session_round_begins(void)
 	struct session_shared *s = session.shared;
 	struct session_asked a = { .round = atomic_load(&s->asked) };
 
-	if (!session.helper) /* joined */
+	if (!session.helper) /* this process has joined the session */
 		atomic_store(&session.config->late_rank, arena()->late_rank);
 	a.waited = a.round != atomic_load(&s->done);
 	a.close = a.waited && atomic_exchange(&s->close_asked, false);
@@ -192,8 +193,8 @@ void session_round_ends(const struct session_asked *asked)
 }
 
 /*
- * The recorder says that the writer has died, or we see that it has.  It stays a zombie where
- * process 1 of a container waits for no orphans.
+ * Returns whether the writer has died: the recorder reports it, or the writer is visible and dead.
+ * It stays a zombie if process 1 of a container does not wait for orphans.
  */
 static bool runner_is_gone(const struct session_shared *s)
 {
@@ -206,7 +207,7 @@ static bool runner_is_gone(const struct session_shared *s)
 	return stat ? *stat == 'Z' : kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
-/* Waits until the round is done, or the last one is; false: `limit_ns` is over. */
+/* Waits until the round, or the last round, is done.  Returns false if `limit_ns` has passed. */
 static bool wait_for_round(struct session_shared *s, uint64_t round, uint64_t limit_ns)
 {
 	uint64_t until = tick_clock_ns(CLOCK_MONOTONIC) + limit_ns;
@@ -233,7 +234,7 @@ static bool ask_round(bool close, uint64_t limit_ns)
 
 	if (!session_has_begun())
 		return true;
-	if (close) /* set before the round is asked for, so that this round sees it */
+	if (close) /* set before the request, so that this round sees it */
 		atomic_store(&s->close_asked, true);
 	uint64_t round = atomic_fetch_add(&s->asked, 1) + 1;
 	session_wake_writer();

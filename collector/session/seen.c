@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum { PAGE_BYTES = 4096 };
-#define MAGIC UINT64_C(0x6e6565736f686374) /* "tchoseen": the path may lead to another's file */
+#define MAGIC UINT64_C(0x6e6565736f686374) /* "tchoseen": the path may lead to some other file */
 
 struct page {
 	uint64_t magic;
@@ -33,7 +33,7 @@ void seen_make(void)
 	struct rlimit limit;
 	char path[64];
 
-	/* beyond the limit of a file's size a signal would end us */
+	/* exceeding the file size limit would raise a signal */
 	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < PAGE_BYTES)
 		return;
 	int fd = memfd_create("tacho-seen", MFD_CLOEXEC);
@@ -106,7 +106,7 @@ void seen_add_slow(uint64_t step, uint64_t took_ns)
 	if (!page)
 		return;
 	atomic_fetch_add(&page->slow, 1);
-	/* two processes at once may leave one's number beside the other's time */
+	/* a race of two processes may combine the number of one with the time of the other */
 	if (took_ns > atomic_load(&page->longest_ns)) {
 		atomic_store(&page->longest_ns, took_ns);
 		atomic_store(&page->longest_step, step);

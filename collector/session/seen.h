@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seen.h - one page that tacho-record shares with the processes it records, so that it can say why
- * nothing was recorded.  They open it by the path in TACHO_SEEN, /proc/PID/fd/N, when they begin.
+ * seen.h - one page that tacho-record shares with the processes it records, so that it can explain
+ * why nothing was recorded.  They open it when they begin, by the path /proc/PID/fd/N in
+ * TACHO_SEEN.
  */
 #pragma once
 
@@ -9,23 +10,23 @@
 #include <stdint.h>
 
 struct seen {
-	uint64_t steps; /* of processes that have ended by exit() */
-	uint64_t slow;  /* slow steps that were not saved; the longest, and its number: */
+	uint64_t steps; /* steps of processes that have ended by exit() */
+	uint64_t slow;  /* number of slow steps that were not saved; next: the longest */
 	uint64_t longest_ns, longest_step;
-	bool is_known;    /* false: there is no page, and all is 0 */
-	uint64_t loaded;  /* programs that began with the library */
-	uint64_t refused; /* processes that could not be recorded; why the latest could not: */
-	uint64_t refusal, limit; /* enum arena_refusal, and the limit in its way */
+	bool is_known;           /* false: there is no page, and all members are 0 */
+	uint64_t loaded;         /* number of programs that loaded the library */
+	uint64_t refused;        /* number of processes that could not be recorded */
+	uint64_t refusal, limit; /* of the latest: enum arena_refusal, and the limit it hit */
 };
 
-/* In tacho-record, before the command starts: makes the page and sets the variable. */
+/* Makes the page and sets the variable.  tacho-record calls it before the command starts. */
 void seen_make(void);
 struct seen seen_read(void);
 
-/* In a recorded process: at its begin, and at its end. */
+/* A recorded process calls seen_open() when it begins, and seen_add_steps() when it ends. */
 void seen_open(const char *path);
 void seen_add_steps(uint64_t steps);
-/* This process cannot be recorded. */
+/* Counts this process as one that cannot be recorded. */
 void seen_add_refused(void);
-/* A slow step was not saved. */
+/* Counts a slow step that was not saved. */
 void seen_add_slow(uint64_t step, uint64_t took_ns);

@@ -18,14 +18,14 @@ static char process_name[16];
 
 struct thread_state *session_threads(void)
 {
-	/* a child that has no arena yet has no threads, whatever its parent has */
+	/* a child without an arena has no threads, even if its parent has */
 	uint64_t first =
 		arena_is_mine() ? atomic_load_explicit(&arena()->threads, memory_order_acquire) : 0;
 
 	return first ? arena_at(arena(), first) : NULL;
 }
 
-/* The number of the last window that has ended. */
+/* Returns the number of the last window that has ended. */
 static uint64_t last_ended(void)
 {
 	return session.shared->machine.state == WINDOW_RECORD ? session.shared->window - 1
@@ -41,7 +41,7 @@ static void close_windows(struct thread_state *thread, uint64_t last, thread_put
 
 		if (!thread->stale && !GET_RELAXED(thread->dead))
 			thread_put_open(thread, &session.shared->spans[window % SPANS], put, arg);
-		thread->windows_closed = window; /* last: the writer may be killed meanwhile */
+		thread->windows_closed = window; /* last, because the writer may be killed before */
 	}
 }
 
@@ -64,7 +64,8 @@ static void catch_up(struct thread_state *thread)
 		    atomic_load_explicit(&session.shared->words.word, memory_order_relaxed));
 }
 
-/* Of the states whose thread has ended and whose ring was emptied, one with the largest. */
+/* Returns the state with the largest ring among those whose thread has ended and whose ring was
+ * emptied, or NULL. */
 static struct thread_state *find_free(bool with_ring)
 {
 	struct thread_state *best = NULL;
@@ -77,8 +78,9 @@ static struct thread_state *find_free(bool with_ring)
 }
 
 /*
- * The first threads have rings of the size that is set, later ones smaller and smaller rings, so
- * that a thousand have one.  0: no memory is left for another.
+ * Returns the size of the next thread's ring in bytes.  The first threads get the configured size,
+ * later ones smaller and smaller rings, so that a thousand threads get one. 0: no memory is left
+ * for another ring.
  */
 static size_t next_ring_bytes(void)
 {
@@ -93,7 +95,7 @@ static size_t next_ring_bytes(void)
 static struct thread_state *add_thread(void)
 {
 	size_t bytes = next_ring_bytes();
-	/* without a ring its records are only counted */
+	/* records of a thread without a ring are only counted */
 	struct thread_state *thread = bytes ? NULL : find_free(false);
 
 	if (thread)
@@ -110,7 +112,7 @@ static struct thread_state *add_thread(void)
 	return thread;
 }
 
-/* The state of the calling thread, in an arena that the recorder has. */
+/* Makes the state of the calling thread, in an arena that the recorder has. */
 static struct thread_state *take_thread(void)
 {
 	struct thread_state *thread = find_free(true);
@@ -124,7 +126,7 @@ static struct thread_state *take_thread(void)
 	SET_RELAXED(thread->dead, false);
 	thread->stale = false;
 	thread->tid = arena_thread_number();
-	/* the writer reads the thread's own name from outside, as long as the thread lives */
+	/* while the thread lives, the writer reads its own name from /proc */
 	memcpy(thread->thread_name, process_name, sizeof(process_name));
 	thread->owners++;
 	thread->windows_closed = last_ended();
@@ -148,12 +150,12 @@ bool session_prepare(void)
 	if (!session_word_now() || !session_enter_masked())
 		return false;
 	if (has_arena() && (thread_mine = take_thread()) != NULL)
-		arena_want(thread_bytes(session.config->buffer)); /* another thread's first, too */
+		arena_want(thread_bytes(session.config->buffer)); /* for the next thread */
 	session_leave();
 	return thread_mine != NULL;
 }
 
-/* The first event of this process: the recorder has the arena. */
+/* Handles the first event of this process, when the recorder has the arena. */
 static void begin(void)
 {
 	if (session.config->ring)
@@ -165,8 +167,9 @@ static void begin(void)
 }
 
 /*
- * Under no lock, as CUDA is asked; but no handler of the program jumps away out of that.  Where the
- * recorder has the arena, it sees whether CUDA is in the program, without a system call of ours.
+ * Returns whether this process needs a helper.  No lock is held, because CUDA is called, but
+ * signals are blocked, so that no handler of the program jumps out of the call.  If the recorder
+ * has the arena, it checks for CUDA itself, without a system call here.
  */
 static bool needs_helper(void)
 {
@@ -183,20 +186,21 @@ static bool needs_helper(void)
 	return atomic_load(&session.needs_helper);
 }
 
-/* What is not there yet for the first event of a thread takes system calls. */
+/* Returns whether the event needs no system calls, because everything for the thread's first event
+ * exists. */
 static bool is_prepared(const struct thread_state *thread, bool needs)
 {
 	if (thread)
 		return !needs || session.has_helper;
 	if (!arena_is_introduced() || !session_threads())
 		return false;
-	/* before the session's lock is taken, as this may take 10 ms */
+	/* before the session's lock is taken, because this may take 10 ms */
 	if (!find_free(true))
 		arena_want(thread_bytes(session.config->buffer));
 	return true;
 }
 
-/* Whether this process must not make the system calls for an arena. */
+/* Returns whether this process must not make the system calls for an arena. */
 static bool must_stay_out(void)
 {
 	uint64_t limit;
@@ -216,7 +220,7 @@ void session_stay_out(void)
 	atomic_store(&session_words_now()->word, MODE_ARMED); /* until the first event */
 }
 
-/* Counts an event of a thread that gets no state; false: it is in no window. */
+/* Counts an event of a thread that gets no state.  Returns false if the event is in no window. */
 static bool lose_event(void)
 {
 	struct thread_state *first = session_word_now() & MODE_RECORD ? session_threads() : NULL;
@@ -227,13 +231,13 @@ static bool lose_event(void)
 }
 
 /*
- * In the child of a bare clone(), or of a fork() while an event was made, where the state is the
- * parent's.  The thread's number is the parent's, too, so the recorder cannot be asked for filters.
+ * Leaves the parent's state in the child of a bare clone(), or of a fork() while an event was being
+ * made.  The thread's number is the parent's, too, so the recorder cannot be asked for filters.
  */
 static void leave_parents_state(void)
 {
 	thread_mine = NULL;
-	session_shared_forget(); /* which leaves recording off */
+	session_shared_forget(); /* recording stays off after this */
 	arena_stay_out(REFUSED_CLONE);
 	seen_add_refused();
 	session.refused = true;
@@ -263,7 +267,7 @@ static struct thread_state *find_thread(bool make)
 		return NULL;
 	}
 	if (!session.shared->mode || !session.key_made || (thread && !arena_is_mine()))
-		thread = NULL; /* off */
+		thread = NULL; /* the session is off */
 	else if (!thread && has_arena())
 		thread = thread_mine = take_thread();
 	else if (!thread)
@@ -285,7 +289,7 @@ struct thread_state *session_thread(bool make)
 	int kept = errno;
 	struct thread_state *thread = find_thread(make);
 
-	errno = kept; /* an event leaves it as it is */
+	errno = kept; /* an event must not change errno */
 	return thread;
 }
 
@@ -295,18 +299,18 @@ void session_thread_ends(void *arg)
 	struct tick_span span = { .end = tick_now() };
 
 	if (!arena_is_mine() || !session_enter())
-		return; /* a child of a bare clone(), where the state is the parent's */
+		return; /* a child of a bare clone(): the state is the parent's */
 	thread_mine = NULL;
 	catch_up(thread);
 	span.begin = thread->window_begin;
 	if (thread->records)
 		thread_put_open(thread, &span, put_in_ring, NULL);
 	thread_clear(thread);
-	/* release: what it has put is seen by who reads that it is the last of it */
+	/* release: a reader that sees `dead` also sees all records of the thread */
 	atomic_store_explicit(&thread->dead, true, memory_order_release);
 	if (session.shared->step_thread == arena_offset(arena(), thread))
 		session.shared->step_thread = 0;
-	/* threads end faster than their rings are emptied */
+	/* wake the writer if threads end faster than it empties their rings */
 	if (session.shared->ring_bytes > session.config->memory / 8)
 		session_note_work();
 	session_leave();

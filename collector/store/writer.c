@@ -11,19 +11,19 @@
 #define NEVER UINT64_MAX
 #define MS    UINT64_C(1000000)
 enum {
-	PERIOD_MS = 100, /* between two drains of nearly empty rings */
-	BEHIND_MS = 5,   /* between two looks at GPUs that are behind */
-	GRACE_MS = 2,    /* for calls that were in progress when a window ended */
+	PERIOD_MS = 100, /* time between two drains of nearly empty rings */
+	BEHIND_MS = 5,   /* time between two checks of GPUs that are behind */
+	GRACE_MS = 2,    /* time for calls that were in progress when a window ended */
 	/*
-	 * How long rows wait for their block, which is also the time between anchors; and, where
-	 * many wait, so that its size does not matter.  They are lost if we are killed together
-	 * with the program.
+	 * The time after which unfinished blocks are stored, which is also the time between
+	 * anchors; and the shorter time if so many rows wait that the size of blocks does not
+	 * matter.  Waiting rows are lost if this process is killed together with the program.
 	 */
 	FLUSH_MS = 1000,
 	MANY_MS = 100,
 	MANY_ROWS = 128,
-	END_MS = 1000,     /* that probes have to end by force */
-	FULL_PERCENT = 25, /* of a ring, when its rows are stored earlier, so that it has room */
+	END_MS = 1000,     /* time that probes have to end by force */
+	FULL_PERCENT = 25, /* rows are stored early if a ring is this full, to make room */
 };
 
 /* ---- windows ---- */
@@ -63,7 +63,7 @@ static bool is_last_round(struct writer *w)
 	return w->is_last || session_quits();
 }
 
-/* `force`: what is in progress is not waited for, but taken as it is. */
+/* Ends the probes.  `force`: they do not wait for work in progress. */
 static void end_probes(struct writer *w, uint64_t now_ns, bool force)
 {
 	for (size_t i = 0; i < w->probe_count && w->begun; i++)
@@ -80,7 +80,8 @@ static bool is_behind(struct writer *w)
 	return false;
 }
 
-/* What a reader of the arena needs to understand ticks after this process is dead. */
+/* Publishes the latest calibration point, which a reader of the arena needs to convert ticks after
+ * this process is dead. */
 static void publish_clock(void)
 {
 	struct arena_header *a = arena();
@@ -106,8 +107,8 @@ static unsigned drain_probes(struct writer *w)
 }
 
 /*
- * A program runs ahead of its GPUs, by seconds where kernels are long, and nobody but this thread
- * waits for them.  The next window and the end of the process come first.
+ * Waits for the GPUs: a program may be ahead of them by seconds if kernels are long, and no other
+ * thread waits for their records.  The next window and the end of the process take precedence.
  */
 static void wait_for_gpus(struct writer *w)
 {
@@ -157,7 +158,7 @@ static void window_ends(struct writer *w, const struct session_change *c)
 	tick_calibrate();
 	w->got.end_ns = tick_to_ns(c->at);
 	w->got.cut_short = c->cut_short || w->is_last;
-	drain_probes(w); /* a helper that has come meanwhile learns that a window is open */
+	drain_probes(w); /* a helper that started meanwhile learns that a window is open */
 	end_probes(w, w->got.end_ns, is_last_round(w));
 	wait_for_gpus(w);
 	drain_probes(w);
@@ -234,7 +235,7 @@ static uint64_t next_round(struct writer *w, unsigned fullest)
 	return wait;
 }
 
-/* Returns how full the fullest ring was. */
+/* Does the work of a round.  Returns how full the fullest ring was, in percent. */
 static unsigned work(struct writer *w)
 {
 	struct session_change change;
@@ -261,7 +262,7 @@ static unsigned work(struct writer *w)
 	writer_rotate(w);
 	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	if (!w->trace)
-		writer_has_stored(w, true); /* there is no log that it could go to */
+		writer_has_stored(w, true); /* no log is open, so nothing is left to store */
 	uint64_t waited_ms = (now_ns - w->flushed_ns) / MS;
 	bool is_due = waited_ms >= (w->rows_waiting >= MANY_ROWS ? MANY_MS : FLUSH_MS);
 	if (!w->trace || (!is_due && fullest < FULL_PERCENT && !session_wants_rings()))
@@ -284,7 +285,7 @@ static void flush_now(struct writer *w, bool close)
 		writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));
 }
 
-/* The program is gone, and was not able to say so. */
+/* Returns whether the program died without ending its session. */
 static bool is_gone(struct writer *w)
 {
 	if (!w->is_last && w->program->is_gone())
@@ -292,7 +293,7 @@ static bool is_gone(struct writer *w)
 	return w->is_last;
 }
 
-/* One round; false: it was the last one. */
+/* Runs one round.  Returns false if it was the last one. */
 static bool serve(struct writer *w, unsigned *fullest)
 {
 	bool died = is_gone(w);
@@ -372,15 +373,15 @@ void writer_run(const struct config *config, const struct probe_type *const *pro
 	free_writer(w);
 }
 
-/* The next log is about this window, or the open one is about it too. */
+/* Begins a window of a dead process: the open log, or else the next one, gets its row. */
 static void take_window(struct writer *w, uint64_t window)
 {
 	const struct arena_header *a = arena();
 	struct tick_span span = session_span(window);
-	/* two logs of one process must not be about the same time */
+	/* two logs of one process must not cover the same time */
 	uint64_t until = a->committed[a->commit & 1].until;
 	uint64_t begin = span.begin < until ? until : span.begin;
-	begin = begin < span.end ? begin : span.end; /* only its close is not in a log */
+	begin = begin < span.end ? begin : span.end; /* if equal, only its close is missing */
 
 	w->window_row = 0;
 	w->got = (struct window){ .begin_ns = tick_to_ns(begin),
@@ -404,7 +405,7 @@ bool writer_put_left(const struct config *config, const struct probe_type *const
 	w->drained_until = UINT64_MAX;
 	w->log_number = 1;
 	take_window(w, first);
-	/* what the killed writer had put for threads, which have gone on since */
+	/* records that the killed writer put for threads that have continued since are lost */
 	if (a->late_commit > a->commit)
 		writer_lose(w, LOSS_BUFFER, a->late);
 	for (size_t i = 0; i < w->probe_count; i++) {

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* the smallest useful log */
+/* LEAST_LOG is the size of the smallest useful log. */
 enum { LEAST_LOG = 4096, BLOCKS_LEAST = 4 << 20 };
 enum { ANCHOR_TRIES = 3, RING_TABLES_SHARE = 32 };
 
@@ -96,7 +96,7 @@ static void store_block(struct writer *w, const struct log_block *block, const u
 			size_t len)
 {
 	if (w->renewed && block->kind != LOG_EVENTS)
-		return; /* it was stored with the other tables */
+		return; /* the table was stored together with all others */
 	if (block->kind == LOG_EVENTS && w->full) {
 		lose_block(w, block);
 		return;
@@ -105,9 +105,9 @@ static void store_block(struct writer *w, const struct log_block *block, const u
 		return;
 	if (block->kind != LOG_EVENTS && w->store->type->renew && !w->full) {
 		/*
-		 * Stores all tables again in the ring's other half.  Where they take most of it
-		 * they have outgrown the ring, which begins anew after this round, before rows are
-		 * lost for want of a name.
+		 * Stores all tables again in the ring's other half.  If they take most of it, they
+		 * have outgrown the ring.  The ring then begins anew after this round, before rows
+		 * are lost because a name does not fit.
 		 */
 		struct log_ring_consts ring = { 0 };
 		struct buf all;
@@ -126,7 +126,7 @@ static void store_block(struct writer *w, const struct log_block *block, const u
 	lose_block(w, block);
 }
 
-/* Stores the blocks that the log's writer has made, one by one. */
+/* Stores the blocks that the log_writer has made, one by one. */
 static void store_blocks(struct writer *w)
 {
 	struct buf *b = &w->blocks;
@@ -172,7 +172,7 @@ static void put_about(struct writer *w)
 	put_attr(w, &schema, attrs, "tacho_clock", tick_name(), false);
 	put_attr(w, &schema, attrs, "launcher", config_rank(w->config).launcher, false);
 	put_attr(w, &schema, attrs, "run_id", w->config->run_id, false);
-	/* starts while recording, stops without a window, samples outside of one */
+	/* ignored: starts while recording, stops and samples without a window */
 	put_attr(w, &schema, attrs, "ignored_calls", w->ignored ? ignored : NULL, false);
 	for (size_t i = 0; i < w->attribute_count; i++)
 		put_attr(w, &schema, attrs, w->process_attribute[i].key,
@@ -218,7 +218,7 @@ void writer_free_attributes(struct writer *w)
 	}
 }
 
-/* The narrowest of several readings of all clocks. */
+/* Adds an anchor: the narrowest of several readings of all clocks. */
 void writer_put_anchor(struct writer *w)
 {
 	struct anchor a = { .process = w->process }, best = { 0 };
@@ -263,7 +263,7 @@ void writer_put_window(struct writer *w)
 
 /* ---- the size of all logs of the process ---- */
 
-/* Of one log, when another begins; UINT64_MAX: no limit. */
+/* Returns the size in bytes at which a log is closed and another begins; UINT64_MAX: no limit. */
 static uint64_t rotation_bytes(const struct config *c)
 {
 	uint64_t share = c->max_disk ? c->max_disk / 8 : UINT64_MAX;
@@ -286,7 +286,8 @@ static void note_closed(struct writer *w)
 		free(log.path);
 }
 
-/* Leaves a quarter of --max-disk for the open log, so that a burst fits. */
+/* Removes the oldest closed logs until a quarter of --max-disk is left for the open log, so that a
+ * burst fits. */
 static void remove_oldest(struct writer *w)
 {
 	uint64_t most = w->config->max_disk - w->config->max_disk / 4;
@@ -363,7 +364,7 @@ static enum status log_make(struct writer *w)
 	return log_writer_begin(w->log, &w->blocks, NULL);
 }
 
-/* Nothing in the new log's file is part of it until that is committed. */
+/* Publishes the new log's path.  Nothing in the file belongs to the log until it is committed. */
 static void publish_path(const struct writer *w)
 {
 	const char *path = w->store->type->path ? w->store->type->path(w->store) : "";
@@ -375,7 +376,7 @@ static void publish_path(const struct writer *w)
 	a->committed[a->commit & 1].bytes = 0;
 }
 
-/* Opens the log for a row; false: no log can be had. */
+/* Opens a log for a row if none is open.  Returns false if no log can be opened. */
 static bool log_open(struct writer *w)
 {
 	if (w->trace)
@@ -437,7 +438,7 @@ void writer_rest_log(struct writer *w)
 		writer_close_log(w);
 }
 
-/* What this process has taken since it began to write for the program. */
+/* Sets an attribute with the processor time and memory that this process has used. */
 static void note_own_use(struct writer *w)
 {
 	struct rusage used;
@@ -461,7 +462,7 @@ void writer_close_log(struct writer *w)
 	w->ignored = session_ignored();
 	put_about(w);
 	trace_set_process(w->trace, w->process, &w->about);
-	writer_flush_log(w, 0); /* first, so that rows that did not fit are counted in the end */
+	writer_flush_log(w, 0); /* first, so that END counts the rows that did not fit */
 	writer_has_stored(w, true);
 	log_writer_end(w->log, &w->blocks, NULL);
 	store_blocks(w);
@@ -550,7 +551,7 @@ void writer_put(struct writer *w, const struct event *row, uint32_t desc)
 	e.schema = s->schema;
 	e.kind = s->kind;
 	e.subkind = s->subkind;
-	if (e.begin_ns < w->rotated_ns) { /* logs of one process must not be about the same time */
+	if (e.begin_ns < w->rotated_ns) { /* logs of one process must not cover the same time */
 		e.begin_ns = w->rotated_ns;
 		e.flags |= EVENT_BEGAN_EARLIER;
 	}
