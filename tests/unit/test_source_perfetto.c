@@ -60,7 +60,7 @@ static const char packets[] =
 	"6{1'copy kind' 2'HtoD'} 6{1'src kind' 2'pinned'} 6{1'dst kind' 2'device'}}\n"
 	"8:1790 10:3 13:2 11{9:1 11:10 23'cudaLaunchKernel' 22'cuda_runtime' 3000{1:41}}\n"
 	"8:1795 10:3 13:2 11{9:2 11:10}\n"
-	"10:3 13:2 12{47{1:1 2{1{1:6 2'power' 7:29}} 3:0}}\n"
+	"10:3 13:2 12{47{1:1 2{1{1:6 2'power' 7:29 11:2}} 3:0}}\n"
 	"8:1950 10:3 13:2 52{4:1 2{1:6 3%300.5}}\n"
 	/* without state, of other sources, of no kind */
 	"8:1960 10:4 13:2 11{9:3 10:1}\n"
@@ -525,7 +525,8 @@ static void put_lean(struct buf *b, uint32_t *state, unsigned at)
 }
 
 /* Samples of an incremental counter add up for each sequence since its state was cleared; the SDK
- * leaves counters of a known type without a name; a counter of a GPU is described without a time.
+ * leaves counters of a known type without a name; a counter of a GPU is described without a time,
+ * and its samples say what was before them.
  */
 void test_perfetto_source_counters(void)
 {
@@ -539,22 +540,74 @@ void test_perfetto_source_counters(void)
 				   "8:300 10:2 13:2 11{9:4 11:7 30:5}\n"
 				   "8:350 10:2 13:2 11{9:4 11:8 30:9}\n"
 				   "10:3 52{3:0 1{1{1:4 2'clock'}}}\n"
-				   "8:400 10:3 52{2{1:4 2:1500}}\n";
+				   "8:400 10:3 52{2{1:4 2:1500}}\n"
+				   "8:450 10:3 52{2{1:4 2:1700}}\n";
 	static const struct {
 		const char *name;
 		double value;
-	} want[] = { { "added", 100 }, { "added", 50 }, { "added", 110 },
-		     { "added", 1 },   { "added", 55 }, { "thread_instruction_count", 9 },
-		     { "clock", 1500 } };
+	} want[] = { { "added", 100 },  { "added", 50 }, { "added", 110 },
+		     { "added", 1 },    { "added", 55 }, { "thread_instruction_count", 9 },
+		     { "clock", 1700 }, { "clock", 0 } };
 	struct made m;
 
 	open_text(&m, text);
-	if (CHECK_OK(m.status, &m.err) && CHECK_U64(m.count, 7))
+	if (CHECK_OK(m.status, &m.err) && CHECK_U64(m.count, 8)) {
+		CHECK_U64(m.all[7].begin_ns - m.all[6].begin_ns, 50);
 		for (size_t i = 0; i < m.count; i++) {
 			CHECK_STR(trace_text(m.trace, m.all[i].name, NULL), want[i].name);
 			CHECK(m.all[i].value == want[i].value);
 		}
+	}
 	CHECK_U64(trace_lost(m.trace, 0, LOSS_NO_TIME), 0);
+	close_made(&m);
+}
+
+/* An end of an outer slice by its name ends the inner ones, and one of another name nothing; old
+ * events have their times in microseconds of the monotonic clock or since the event before. */
+void test_perfetto_source_old(void)
+{
+	static const char text[] = "8:1000 10:1 13:1 6{1{1:6 2:5000000} 1{1:3 2:4000000}} "
+				   "44{1:5 2:6 6:4000} 60{1:40 4{1:5 2:6}} 59{11{11:40}}\n"
+				   "10:1 11{9:1 16:4001 23'outer'}\n"
+				   "10:1 11{9:1 1:2 23'inner'}\n"
+				   "10:1 11{9:2 1:3 23'other'}\n"
+				   "10:1 11{9:2 1:1 23'outer'}\n"
+				   "10:1 11{9:2 1:1}\n"
+				   "10:1 42:1\n"
+				   "10:1 11{9:1 1:1 23'lost'}\n";
+	static const struct {
+		const char *name;
+		uint64_t begin_us, dur_us;
+	} want[] = { { "outer", 5001, 5 }, { "inner", 5002, 4 } };
+	struct made m;
+
+	open_text(&m, text);
+	if (CHECK_OK(m.status, &m.err) && CHECK_U64(m.count, 2))
+		for (size_t i = 0; i < m.count; i++) {
+			const struct event *e = &m.all[i];
+
+			CHECK_STR(trace_text(m.trace, e->name, NULL), want[i].name);
+			CHECK_U64(e->begin_ns, want[i].begin_us * 1000);
+			CHECK_U64(e->end_ns - e->begin_ns, want[i].dur_us * 1000);
+		}
+	CHECK_U64(trace_lost(m.trace, 0, LOSS_DAMAGED), 2);
+	CHECK_U64(trace_lost(m.trace, 0, LOSS_NO_TIME), 1);
+	close_made(&m);
+}
+
+/* A file without events still says what it is and what it holds. */
+void test_perfetto_source_empty(void)
+{
+	const struct arg_schema *said;
+	struct made m;
+
+	open_text(&m, "10:1 1{1:0}\n10:1 1{1:1}\n");
+	if (CHECK_OK(m.status, &m.err) && CHECK_U64(trace_count(m.trace, TRACE_PROCESSES), 1)) {
+		said = trace_get_schema(m.trace, trace_get_process(m.trace, 1)->schema);
+		CHECK(said->const_count == 1 &&
+		      !strcmp(trace_text(m.trace, (uint32_t)said->consts->bits, NULL),
+			      "ftrace_events (2)"));
+	}
 	close_made(&m);
 }
 

@@ -7,8 +7,10 @@
 #include "convert/source/perfetto/event_fast.h"
 #include "schemas/base/vec.h"
 
+#define OLD_MOST_US ((uint64_t)IMPORT_TIME_MOST / 2000)
 enum {
 	REALTIME = 1,
+	MONOTONIC = 3,
 	BOOTTIME = PFTRACE_BOOTTIME,
 	LOCAL_FIRST = 64, /* clocks of a sequence */
 	LOCAL_END = LOCAL_FIRST + PFTRACE_LOCAL_CLOCKS,
@@ -180,6 +182,32 @@ bool pftrace_time_at(struct pftrace_reader *r, struct pftrace_sequence *q, uint3
 	if (local->is_incremental)
 		local->trace_ns = *out;
 	return true;
+}
+
+bool pftrace_old_time(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t machine,
+		      uint64_t time_us, bool is_delta, int64_t *out)
+{
+	uint64_t ns = time_us * 1000;
+
+	if (time_us > OLD_MOST_US)
+		return false;
+	if (is_delta) {
+		if (q->event_ns < 0 || q->event_ns > IMPORT_TIME_MOST / 2)
+			return false;
+		q->event_ns += (int64_t)ns;
+		ns = (uint64_t)q->event_ns;
+	}
+	return pftrace_time_at(r, q, machine, MONOTONIC, ns, out) ||
+	       pftrace_time_at(r, q, machine, BOOTTIME, ns, out);
+}
+
+void pftrace_old_begin(struct pftrace_sequence *q, struct bytes thread)
+{
+	struct pb_field f;
+
+	while (pb_next_padded(&thread, &f))
+		if (f.number == 6 && f.u64 <= OLD_MOST_US)
+			q->event_ns = (int64_t)f.u64 * 1000;
 }
 
 bool pftrace_time(struct pftrace_reader *r, struct pftrace_sequence *q,

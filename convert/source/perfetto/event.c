@@ -18,10 +18,12 @@ enum {
 	CATEGORY_IID = 3,
 	ANNOTATION = 4,
 	LEGACY = 6,
+	TIME_DELTA_US = 1,
 	TYPE = 9,
 	NAME_IID = 10,
 	TRACK = 11,
 	EXTRA_VALUES = 12,
+	TIME_US = 16,
 	CATEGORY = 22,
 	NAME = 23,
 	VALUE = 30,
@@ -38,6 +40,8 @@ enum { OPEN_MOST = 1 << 20, FLOWS_MOST = 1 << 20, ID_BYTES = 256 };
 
 struct draft {
 	uint64_t track, gpu_correlation, name_iid, category_iid;
+	uint64_t time_us; /* of an old event */
+	unsigned time_field;
 	struct bytes name_text, category_text, legacy;
 	uint32_t name, category; /* names of the trace */
 	unsigned type;
@@ -104,6 +108,11 @@ static bool parse(struct pftrace_reader *r, struct bytes b, struct draft *d)
 				break;
 			case CATEGORY_IID:
 				d->category_iid = d->category_iid ? d->category_iid : f.u64;
+				break;
+			case TIME_DELTA_US:
+			case TIME_US:
+				d->time_us = f.u64;
+				d->time_field = f.number;
 				break;
 			case VALUE:
 				d->value = (double)(int64_t)f.u64;
@@ -375,6 +384,7 @@ enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, str
 		TRY(import_desc(&r->to, e, err));
 	r->unused_open = o->below;
 	o->launcher = launches ? e->track : 0;
+	o->name = e->name;
 	o->begin_ns = at_ns;
 	o->place = NO_ID;
 	if (at_ns <= IMPORT_TIME_MOST && at_ns >= -IMPORT_TIME_MOST) {
@@ -396,10 +406,25 @@ static enum status finish_open(struct pftrace_reader *r, struct pftrace_track *t
 	return import_finish(&r->to, o->place, o->begin_ns, at_ns, o->launcher, err);
 }
 
+/* The innermost open slice that an end means: of its name, if both have one.  *place is 0: none. */
+static enum status find_open(struct pftrace_reader *r, const struct pftrace_sequence *q,
+			     const struct pftrace_track *t, const struct draft *d, uint32_t *place,
+			     struct error *err)
+{
+	uint32_t name = pftrace_name(q, PFTRACE_NAME, d->name_iid);
+
+	TRY(pftrace_text(r, d->name_text, &name, err));
+	for (*place = t->open; *place && name; *place = r->opens[*place - 1].below)
+		if (!r->opens[*place - 1].name || r->opens[*place - 1].name == name)
+			break;
+	return ST_OK;
+}
+
 static enum status take_end(struct pftrace_reader *r, struct pftrace_sequence *q,
 			    struct pftrace_track *t, struct draft *d, struct error *err)
 {
 	struct event end = { .kind = KIND_RANGE };
+	uint32_t place;
 	struct pftrace_open *o = t->open ? &r->opens[t->open - 1] : NULL;
 
 	if (!d->pair && !t->is_unordered && (!o || o->begin_ns > d->begin_ns)) {
@@ -411,6 +436,13 @@ static enum status take_end(struct pftrace_reader *r, struct pftrace_sequence *q
 	if (d->pair || t->is_unordered)
 		return put_pair(r, &end, d->begin_ns, false, d->pair ? d->pair : pair_of(r, t),
 				err);
+	TRY(find_open(r, q, t, d, &place, err));
+	if (!place) {
+		r->damaged++;
+		return ST_OK;
+	}
+	while (t->open != place) /* what is within ends with it */
+		TRY(finish_open(r, t, d->begin_ns, err));
 	if (end.schema) {
 		struct event e;
 		int64_t begin_ns;
@@ -508,7 +540,9 @@ enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence
 		r->damaged++;
 		return ST_OK;
 	}
-	if (!pftrace_time(r, q, p, &d.begin_ns))
+	if (d.time_field ? !pftrace_old_time(r, q, (uint32_t)p->numbers[PFTRACE_MACHINE], d.time_us,
+					     d.time_field == TIME_DELTA_US, &d.begin_ns)
+			 : !pftrace_time(r, q, p, &d.begin_ns))
 		return pftrace_lose(r, LOSS_NO_TIME);
 	if (d.legacy.at < d.legacy.end)
 		TRY(parse_legacy(r, &d, err));
@@ -535,6 +569,7 @@ enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence
 
 enum status pftrace_end_events(struct pftrace_reader *r, struct error *err)
 {
+	TRY(pftrace_end_samples(r, err));
 	for (size_t i = 0; i < r->track_count; i++) {
 		struct pftrace_track *t = &r->tracks[i];
 

@@ -465,7 +465,8 @@ enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *pack
 		return pftrace_take_any(r, packet, err);
 	TRY(pftrace_track_find(r, b.track, &t, err));
 	if (!t->is_derived || !r->is_own) {
-		if (b.type == TYPE_END && (b.annotation_count || r->ref_count))
+		if (b.type == TYPE_END &&
+		    (b.annotation_count || r->ref_count || b.name || b.name_text.at))
 			return pftrace_take_any(r, packet, err);
 		if (b.type != TYPE_END) {
 			pftrace_texts(b.category_text, b.name_text, b.annotations,

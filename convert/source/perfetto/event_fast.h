@@ -64,6 +64,11 @@ static inline void pftrace_texts(struct bytes category, struct bytes name, struc
 /* clocks.c: pftrace_time(); clock 0: that of the sequence. */
 bool pftrace_time_at(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t machine,
 		     uint32_t clock, uint64_t time, int64_t *out);
+/* The time of an old event, in microseconds of the monotonic clock, or since the one before; the
+ * descriptor of a thread says when the first one was. */
+bool pftrace_old_time(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t machine,
+		      uint64_t time_us, bool is_delta, int64_t *out);
+void pftrace_old_begin(struct pftrace_sequence *q, struct bytes thread);
 static inline bool pftrace_time_of(struct pftrace_reader *r, struct pftrace_sequence *q,
 				   uint64_t time, int64_t *out)
 {

@@ -259,7 +259,7 @@ enum status pftrace_describe_counters(struct pftrace_reader *r, const struct pft
 
 	while (pb_next_padded(&descriptor, &f)) {
 		struct pftrace_track *t;
-		uint64_t id = 0, unit = 0;
+		uint64_t id = 0, unit = 0, direction = 0;
 		uint32_t name = 0;
 
 		if (f.number != 1 || f.wire != PB_BYTES)
@@ -271,13 +271,47 @@ enum status pftrace_describe_counters(struct pftrace_reader *r, const struct pft
 				TRY(pftrace_text(r, m.bytes, &name, err));
 			else if (m.number == 7 && !unit)
 				unit = m.u64;
+			else if (m.number == 11)
+				direction = m.u64;
 		}
 		TRY(pftrace_track_find(r, counter_uuid(q, iid, id), &t, err));
 		t->form = PFTRACE_COUNTER;
 		t->name = name;
+		t->is_forward = direction == 2;
 		t->gpu = gpu < NO_ID ? (uint32_t)gpu + 1 : 0;
 		for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
 			t->unit = units[i].measure == unit ? units[i].unit : t->unit;
+	}
+	return ST_OK;
+}
+
+/* Unless its descriptor says otherwise, a sample says what was since the one before. */
+static enum status put_sample(struct pftrace_reader *r, struct pftrace_track *t, int64_t at_ns,
+			      double value, struct error *err)
+{
+	struct event e = { .kind = KIND_COUNTER, .name = t->name, .value = value };
+	int64_t begin_ns = t->is_forward ? at_ns : t->sample_ns;
+	bool is_first = !t->is_forward && !t->is_sampled;
+
+	t->is_sampled = true;
+	t->sample_ns = at_ns;
+	if (is_first)
+		return ST_OK;
+	if (!t->process) {
+		TRY(pftrace_resolve(r, t, err));
+		t->device = t->gpu ? t->gpu - 1 : t->device;
+	}
+	TRY(pftrace_place(r, t, &e, NULL, err));
+	return pftrace_put(r, &e, begin_ns, begin_ns, err);
+}
+
+enum status pftrace_end_samples(struct pftrace_reader *r, struct error *err)
+{
+	for (size_t i = 0; i < r->track_count; i++) {
+		struct pftrace_track *t = &r->tracks[i];
+
+		if (t->is_sampled && !t->is_forward)
+			TRY(put_sample(r, t, t->sample_ns, 0, err));
 	}
 	return ST_OK;
 }
@@ -305,9 +339,9 @@ enum status pftrace_take_counter(struct pftrace_reader *r, struct pftrace_sequen
 	if (!pftrace_time(r, q, p, &at_ns))
 		return pftrace_lose(r, LOSS_NO_TIME);
 	for (b = PFTRACE_MESSAGE(p, GPU_COUNTER); pb_next_padded(&b, &f);) {
-		struct event e = { .kind = KIND_COUNTER };
 		struct pftrace_track *t;
 		uint64_t id = 0;
+		double value = 0;
 
 		if (f.number != 2 || f.wire != PB_BYTES)
 			continue;
@@ -315,18 +349,12 @@ enum status pftrace_take_counter(struct pftrace_reader *r, struct pftrace_sequen
 			if (m.number == 1)
 				id = m.u64;
 			else if (m.number == 2)
-				e.value = (double)(int64_t)m.u64;
+				value = (double)(int64_t)m.u64;
 			else if (m.number == 3)
-				memcpy(&e.value, &m.u64, sizeof(e.value));
+				memcpy(&value, &m.u64, sizeof(value));
 		}
 		TRY(pftrace_track_find(r, counter_uuid(q, iid, id), &t, err));
-		e.name = t->name;
-		if (!t->process) {
-			TRY(pftrace_resolve(r, t, err));
-			t->device = t->gpu ? t->gpu - 1 : t->device;
-		}
-		TRY(pftrace_place(r, t, &e, NULL, err));
-		TRY(pftrace_put(r, &e, at_ns, at_ns, err));
+		TRY(put_sample(r, t, at_ns, value, err));
 	}
 	return ST_OK;
 }

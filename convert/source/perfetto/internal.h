@@ -2,8 +2,8 @@
 /*
  * internal.h - turns Perfetto's trace packets of any program into events in a spool.
  *
- * A file is read twice, because descriptors of tracks, clocks and the mark of our own files may
- * follow the events that need them.  The first pass takes these, and the second one the events.
+ * A file is read twice, because what events refer to (descriptors, clocks, the mark of our own
+ * files) may follow them: the first pass takes it, and the second one the events.
  * Field numbers are those of Perfetto's protos, each beside the code that reads it.
  */
 #pragma once
@@ -62,6 +62,7 @@ struct pftrace_sequence {
 	unsigned counter_count;
 	uint32_t clock;      /* of packets that name none; 0: the trace's */
 	uint64_t generation; /* grows when packets of the same bytes may mean something else */
+	int64_t event_ns;    /* of the last event whose time counts from the one before; or -1 */
 	bool has_state;      /* since the last loss */
 };
 
@@ -72,12 +73,12 @@ struct pftrace_track {
 	uint32_t machine, form, pid;
 	uint64_t tid;
 	uint32_t name, description; /* names of the trace */
-	bool has_parent, is_derived, is_incremental, is_unordered, is_gpu, has_stream;
-	uint8_t unit;       /* enum unit */
-	uint32_t gpu;       /* 1 + the number of the GPU whose counter it is */
-	int64_t multiplier; /* of a counter; 0: 1 */
-	uint32_t process;   /* of the trace, 0: not resolved yet; then also: */
-	uint32_t row;       /* the place of the track whose thread or row this is part of */
+	bool has_parent, is_derived, is_incremental, is_unordered, is_gpu, has_stream, is_forward;
+	uint8_t unit, is_sampled;      /* enum unit; a GPU has given a sample */
+	uint32_t gpu;                  /* 1 + the number of the GPU whose counter it is */
+	int64_t multiplier, sample_ns; /* of a counter; 0: 1; a GPU's last sample, if any */
+	uint32_t process;              /* of the trace, 0: not resolved yet; then also: */
+	uint32_t row; /* the place of the track whose thread or row this is part of */
 	uint32_t device, context;
 	uint64_t stream;
 	struct track made; /* the last that was made of it, and its id */
@@ -91,9 +92,9 @@ struct pftrace_process {
 };
 struct pftrace_open { /* a slice that has not ended */
 	int64_t begin_ns;
-	uint32_t place;    /* in the spool; NO_ID: its time is out of range */
-	uint32_t launcher; /* the track, if it launches work; else 0 */
-	uint32_t below;    /* of the same track, 1 + its place; of an unused one: the next unused */
+	uint32_t place;          /* in the spool; NO_ID: its time is out of range */
+	uint32_t launcher, name; /* the track, if it launches work; else 0 */
+	uint32_t below; /* of the same track, 1 + its place; of an unused one: the next unused */
 };
 
 /* What a packet says: numbers, then messages. */
@@ -153,9 +154,8 @@ struct pftrace_reader { /* used while the source opens */
 	struct buf values;           /* its numbers, arrays and objects, as JSON */
 	struct pftrace_own own;      /* of the event at hand */
 	uint64_t damaged;
-	bool is_own;               /* tacho-convert made the file ... */
-	bool is_cut, is_synthetic; /* ... of an input that was not whole, or that was generated */
-	bool is_unpacking;         /* within compressed packets, which hold no others */
+	bool is_own, is_unpacking; /* our writer made the file; within compressed packets */
+	bool is_cut, is_synthetic; /* it says that its input was so */
 	uint32_t host;             /* a name: the file's */
 	uint32_t world_size;       /* 0: unknown */
 
@@ -180,8 +180,7 @@ struct pftrace_reader { /* used while the source opens */
 
 	struct pftrace_open *opens;
 	uint32_t unused_open;
-	struct map flows;   /* ids of arrows that have begun */
-	struct map classes; /* categories to what they stand for */
+	struct map flows, classes; /* ids of arrows that have begun; of categories what they mean */
 	/* Of the event at hand; more than that are counted as lost. */
 	struct bytes annotations[PFTRACE_LIST_MOST];
 	struct pftrace_ref refs[PFTRACE_LIST_MOST];
@@ -254,6 +253,7 @@ enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence
 enum status pftrace_put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
 			struct error *err);
 enum status pftrace_end_events(struct pftrace_reader *r, struct error *err);
+enum status pftrace_end_samples(struct pftrace_reader *r, struct error *err);
 enum status pftrace_take_stage(struct pftrace_reader *r, struct pftrace_sequence *q,
 			       const struct pftrace_packet *p, struct error *err);
 /* Interned descriptors of GPU counters, or the one in an event: `iid` 0. */

@@ -22,8 +22,8 @@ struct same { /* two lines of the cache */
 	uint64_t generation;
 	uint32_t sequence, track; /* their places */
 	uint32_t shared;          /* of the spool; 0: an end */
-	uint32_t launcher;
-	uint8_t len, key[KEY_BYTES + 11]; /* what is behind the time, and zeros */
+	uint32_t launcher, name;
+	uint8_t len, key[KEY_BYTES + 7]; /* what is behind the time, and zeros */
 };
 _Static_assert(sizeof(struct same) == 2 * LINE_BYTES, "two lines of the cache");
 
@@ -235,6 +235,7 @@ enum status pftrace_same_learn(struct pftrace_reader *r, const struct bytes *pac
 		return ST_OK;
 	x = find(s, &k, &slot);
 	if (e) {
+		made.name = e->name;
 		made.launcher = launches ? e->track : 0;
 		if (x && x->shared && !memcmp(spool_shared(r->to.spool, x->shared), e, sizeof(*e)))
 			made.shared = x->shared;
@@ -269,6 +270,7 @@ static inline enum status begin_same(struct pftrace_reader *r, struct pftrace_tr
 	}
 	r->unused_open = o->below;
 	o->launcher = x->launcher;
+	o->name = x->name;
 	o->begin_ns = at_ns;
 	o->below = t->open;
 	t->open = place;

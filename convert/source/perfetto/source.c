@@ -212,7 +212,7 @@ static enum status find_sequence(struct pftrace_reader *r, uint64_t id,
 		TRY(vec_reserve(&r->sequences, &r->sequence_cap, r->sequence_count + 1, err));
 		*at = r->sequence_count;
 		r->sequences[r->sequence_count++] =
-			(struct pftrace_sequence){ .id = id, .generation = 1 };
+			(struct pftrace_sequence){ .id = id, .generation = 1, .event_ns = -1 };
 	}
 	r->near_sequences[id % PFTRACE_NEAR] = (uint32_t)*at;
 	*out = &r->sequences[*at];
@@ -301,6 +301,7 @@ static enum status take_state(struct pftrace_reader *r, struct pftrace_sequence 
 	if (p->numbers[PFTRACE_DROPPED]) {
 		q->has_state = false;
 		q->generation++;
+		q->event_ns = -1;
 	}
 	if (p->numbers[PFTRACE_FLAGS] & STATE_CLEARED || p->numbers[PFTRACE_CLEARED]) {
 		for (unsigned i = 0; i < PFTRACE_SPACES; i++) {
@@ -312,6 +313,8 @@ static enum status take_state(struct pftrace_reader *r, struct pftrace_sequence 
 		q->generation++;
 		q->has_state = true;
 	}
+	if (PFTRACE_HAS(p, THREAD_OF))
+		pftrace_old_begin(q, PFTRACE_MESSAGE(p, THREAD_OF));
 	if (PFTRACE_HAS(p, INTERNED)) {
 		for (b = PFTRACE_MESSAGE(p, INTERNED); pb_next_padded(&b, &f);)
 			TRY(take_row(r, q, f.number, f.bytes, err));
@@ -353,7 +356,7 @@ enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packe
 	TRY(find_sequence(r, p.numbers[PFTRACE_SEQUENCE], &q, err));
 	if (p.numbers[PFTRACE_FLAGS] & STATE_CLEARED || p.numbers[PFTRACE_DROPPED] ||
 	    p.has & (1u << PFTRACE_CLEARED | 1u << PFTRACE_INTERNED | 1u << PFTRACE_DEFAULTS |
-		     1u << PFTRACE_SNAPSHOT))
+		     1u << PFTRACE_SNAPSHOT | 1u << PFTRACE_THREAD_OF))
 		TRY(take_state(r, q, &p, err));
 	if (p.unread)
 		leave_packet(r, p.unread);
@@ -378,7 +381,8 @@ enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packe
 static enum status name_unread(struct pftrace_reader *r, struct error *err)
 {
 	enum status status = ST_OK;
-	uint32_t schema;
+	uint32_t schema, process;
+	bool has_process = false;
 	struct buf text;
 	int len;
 
@@ -396,8 +400,12 @@ static enum status name_unread(struct pftrace_reader *r, struct error *err)
 			buf_putf(&text, i ? "field %u" : "other", i);
 		buf_putf(&text, " (%llu)", (unsigned long long)r->unread[i]);
 	}
+	for (size_t i = 0; i < r->process_count; i++)
+		has_process |= r->processes[i].id != 0;
+	if (!has_process) /* one that says what the file holds */
+		status = pftrace_process_of_gpu(r, &process, err);
 	import_begin(&r->to);
-	if (text.len)
+	if (text.len && status == ST_OK)
 		status = import_text(&r->to, "packets_not_read", buf_text(&text), text.len, err);
 	buf_release(&text);
 	TRY(status);
