@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -228,6 +229,14 @@ static void leave_inherited(void)
 		munmap(arena_at(a, used), until - used);
 }
 
+static uint64_t real_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static bool make(const struct arena_texts *texts)
 {
 	struct arena_header *a;
@@ -246,6 +255,7 @@ static bool make(const struct arena_texts *texts)
 	a->pid = (uint32_t)getpid();
 	a->bytes = arena_bytes(texts);
 	a->texts = ARENA_HEADER;
+	a->beat_ns = real_now_ns();
 	a->committed[0].bytes = ARENA_WHOLE;
 	atomic_store_explicit(&a->used, ARENA_HEADER + texts->bytes, memory_order_relaxed);
 	atomic_store_explicit(&mapped, a, memory_order_release);
@@ -311,7 +321,10 @@ enum arena_filters arena_filters(void)
 	if (!a || !introduced)
 		return FILTERS_SAME;
 	do {
-		is_over = lock_now_ns() >= until; /* first, as this thread may not run for long */
+		/* first, as this thread may not run for long */
+		is_over = lock_now_ns() >= until ||
+			  real_now_ns() >=
+				  atomic_load(&a->beat_ns) + LOOK_LIMIT_MS * UINT64_C(1000000);
 		seen = is_asked ? atomic_load(&a->look) : 0;
 		if (!is_asked)
 			is_asked = atomic_compare_exchange_strong(&a->look, &seen, question);
@@ -481,6 +494,7 @@ static bool map_until(uint64_t until)
 		if (asks)
 			break;
 	}
+	asks |= from < until; /* a thread that takes so long was ended in the midst of it */
 	bool good = from >= until || (may_grow(until - from) && grow_areas(until));
 	if (asks)
 		atomic_store(&is_asking, false);

@@ -79,6 +79,8 @@ struct arena_header {
 	_Atomic uint32_t writer_died; /* nobody will do what the program waits for */
 	_Atomic uint32_t has_cuda;    /* the writer has seen CUDA in the program */
 	_Atomic uint64_t look;        /* see arena_filters() */
+	_Atomic uint64_t
+		beat_ns;       /* the recorder has run; CLOCK_REALTIME, as no namespace shifts it */
 	char log[ARENA_PATH];  /* path of the latest log; "": none, or its path is too long */
 	char file[ARENA_PATH]; /* path of this memory; "": it has none */
 };
@@ -153,9 +155,11 @@ void arena_stay_out(enum arena_refusal why);
 enum arena_filters { FILTERS_SAME, FILTERS_MORE, FILTERS_NO_ANSWER };
 enum arena_filters arena_filters(void);
 enum {
-	LOOK_MS = 10,        /* between two looks of the recorder at all arenas */
-	LOOK_OFTEN_MS = 1,   /* after a question, as others follow */
-	LOOK_LIMIT_MS = 100, /* after which there is no answer */
+	LOOK_MS = 10,      /* between two looks of the recorder at all arenas */
+	LOOK_OFTEN_MS = 1, /* after a question, as others follow */
+	BEAT_MS = 100,     /* between two notes that the recorder runs */
+	LOOK_LIMIT_MS =
+		1000, /* after which there is no answer, or no recorder since its last note */
 };
 /* Of arena_header.look: the lower half is the number of the thread that asks; 0: nobody does. */
 #define LOOK_FILTERED (UINT64_C(1) << 32)

@@ -244,9 +244,14 @@ static void answer(const struct server *s, const struct recorded *c, uint64_t lo
 /* What a program has noted in its arena, whose size may be anything, so it is not mapped. */
 static void look_into(struct server *s, struct recorded *c)
 {
-	uint64_t look = 0;
+	uint64_t look = 0, now_ns = tick_clock_ns(CLOCK_REALTIME);
 	uint32_t begun = 0;
 
+	if (now_ns - c->beat_ns >= BEAT_MS * UINT64_C(1000000)) {
+		c->beat_ns = now_ns;
+		(void)!pwrite(c->arena, &now_ns, sizeof(now_ns),
+			      offsetof(struct arena_header, beat_ns));
+	}
 	if (pread(c->arena, &look, sizeof(look), offsetof(struct arena_header, look)) ==
 		    sizeof(look) &&
 	    look && (!(look >> 32) || look & LOOK_SILENT)) {

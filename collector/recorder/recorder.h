@@ -83,6 +83,7 @@ struct recorded {
 	uint64_t step_begin; /* tick; 0: it is in no step */
 	uint64_t since_ns;   /* CLOCK_MONOTONIC when the recorder first saw the step */
 	bool is_told;
+	uint64_t beat_ns; /* when it was last told that the recorder runs */
 };
 /* The probes that run outside of the program.  The list ends with NULL. */
 struct probe_type;
