@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times of a trace are in the clock since boot.  A snapshot reads several clocks at one instant and
- * gives the distance of each from then on.  At the end all times move to the epoch by the first
- * snapshot that knows it, because one that was set again in between would tear ranges apart.
+ * Converts times.  A snapshot reads several clocks at one instant, which gives each clock's
+ * distance from the trace's clock, the one since boot, from then on.  At the end all distances are
+ * moved to the epoch by the first snapshot that contains it, because a real-time clock that was set
+ * during the recording would tear ranges apart.
  */
 #include "convert/source/perfetto/event_fast.h"
 #include "schemas/base/vec.h"
@@ -12,13 +13,13 @@ enum {
 	REALTIME = 1,
 	MONOTONIC = 3,
 	BOOTTIME = PFTRACE_BOOTTIME,
-	LOCAL_FIRST = 64, /* clocks of a sequence */
+	LOCAL_FIRST = 64, /* range of the clocks of a sequence */
 	LOCAL_END = LOCAL_FIRST + PFTRACE_LOCAL_CLOCKS,
 	READINGS_MOST = 1 << 14,
 	UNIT_MOST = 1000000000,
 };
 
-/* The next clock of ClockSnapshot whose time can be. */
+/* Reads the next clock of a ClockSnapshot whose time is valid. */
 static bool next_clock(struct bytes *snapshot, struct pftrace_clock *out)
 {
 	struct pb_field f, m;
@@ -48,8 +49,8 @@ static bool is_local(uint32_t clock)
 	return clock >= LOCAL_FIRST && clock < LOCAL_END;
 }
 
-/* Finds how far a time is from the trace's clock: by the last reading of its clock before it, else
- * the first.  False: there is none. */
+/* Finds the distance of a time from the trace's clock: by the last reading of its clock before it,
+ * or else the first one.  Returns false if the clock has no reading. */
 static bool find_shift(struct pftrace_reader *r, uint32_t machine, uint32_t clock, int64_t ns,
 		       struct pftrace_reading *out)
 {
@@ -82,7 +83,7 @@ enum status pftrace_clocks_add(struct pftrace_reader *r, uint32_t machine, struc
 	int64_t now_ns = 0;
 	unsigned best = 0;
 
-	while (next_clock(&b, &c)) { /* the instant, by the best clock that is known */
+	while (next_clock(&b, &c)) { /* find the instant, by the best known clock */
 		int64_t ns = c.time * c.unit_ns;
 		bool is_known = find_shift(r, machine, c.id, ns, &shift);
 		unsigned rank = c.id == BOOTTIME ? 3 : is_known ? 2 : 1;
@@ -111,7 +112,8 @@ void pftrace_clocks_to_epoch(struct pftrace_reader *r)
 	for (size_t i = 0; i < r->reading_count; i++) {
 		struct pftrace_reading *x = &r->readings[i], *real = r->readings;
 
-		/* The first of its machine is itself moved last, because it is read until then. */
+		/* The first reading of the real-time clock of each machine is moved last, because
+		 * the loop reads it. */
 		while (real < r->readings + r->reading_count &&
 		       (real->machine != x->machine || real->clock != REALTIME))
 			real++;

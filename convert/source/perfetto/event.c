@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slices, instants, samples.
+ * Converts slices, instants and samples of counters.
  *
- * An end closes the innermost slice of its track.  Most files are in order of time on each track,
- * or have each end behind its begin as ours do, so a stack for each track is enough.  If a track is
- * not, its begins and ends go through a spool of pairs from there on.
+ * An end closes the innermost slice of its track.  In most files the events of each track are in
+ * time order, or each end follows its begin as in ours, so a stack for each track is enough.  If
+ * the order of a track is violated, its begins and ends go through a spool of pairs from there on.
  */
 #include "convert/source/perfetto/event_fast.h"
 
@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-/* Fields of TrackEvent. */
+/* Field numbers of TrackEvent. */
 enum {
 	CATEGORY_IID = 3,
 	ANNOTATION = 4,
@@ -40,17 +40,17 @@ enum { OPEN_MOST = 1 << 20, FLOWS_MOST = 1 << 20, ID_BYTES = 256 };
 
 struct draft {
 	uint64_t track, gpu_correlation, name_iid, category_iid;
-	uint64_t time_us; /* of an old event */
+	uint64_t time_us; /* time of an old writer's event */
 	unsigned time_field;
 	struct bytes name_text, category_text, legacy;
-	uint32_t name, category; /* names of the trace */
+	uint32_t name, category; /* name ids */
 	unsigned type;
 	double value;
 	int64_t begin_ns, duration_ns;
-	uint32_t pair; /* what a begin or end belongs to, in the spool of pairs */
+	uint32_t pair; /* identifies the pair of a begin or end in the spool of pairs */
 };
 
-/* ---- what an event says ---- */
+/* ---- parsing an event ---- */
 
 static double as_double(uint64_t bits)
 {
@@ -60,7 +60,7 @@ static double as_double(uint64_t bits)
 	return value;
 }
 
-/* What belongs to an event beside it: arrows and samples of counters. */
+/* Adds an arrow of the event or a sample of a counter in the same packet to r->refs. */
 static void put_ref(struct pftrace_reader *r, struct pftrace_ref ref)
 {
 	if (r->ref_count < PFTRACE_LIST_MOST)
@@ -88,7 +88,7 @@ static void parse_ref(struct pftrace_reader *r, uint32_t field, uint64_t u64)
 						 .value = as_double(u64) });
 }
 
-/* False: it is damaged. */
+/* Parses a TrackEvent.  Returns false if it is damaged. */
 static bool parse(struct pftrace_reader *r, struct bytes b, struct draft *d)
 {
 	struct pb_field f, m;
@@ -151,7 +151,8 @@ static bool parse(struct pftrace_reader *r, struct bytes b, struct draft *d)
 	return !b.is_truncated;
 }
 
-/* The event as TRACE_EVENT's old macros and converted JSON have it: a letter of Chrome's JSON. */
+/* Parses the legacy form of an event, which TRACE_EVENT's old macros and converted JSON use: its
+ * type is a letter of Chrome's JSON. */
 static enum status parse_legacy(struct pftrace_reader *r, struct draft *d, struct error *err)
 {
 	struct bytes b = d->legacy;
@@ -189,8 +190,8 @@ static enum status parse_legacy(struct pftrace_reader *r, struct draft *d, struc
 
 /* ---- arrows ---- */
 
-/* A small number for the id of an arrow, because gaps in correlation ids mean lost records; ids
- * beyond the ceiling are their own.  *is_new: no end of the arrow came before. */
+/* Replaces the id of an arrow by a small number, because gaps in correlation ids mean lost records;
+ * ids beyond the limit are kept.  *is_new: no end of this arrow was seen before. */
 static enum status flow_number(struct pftrace_reader *r, uint64_t id, uint64_t *out, bool *is_new,
 			       struct error *err)
 {
@@ -206,7 +207,8 @@ static enum status flow_number(struct pftrace_reader *r, uint64_t id, uint64_t *
 	return ST_OK;
 }
 
-/* Arrows between calls and work are their correlation, others are marks at both ends. */
+/* Converts arrows: between calls and GPU work they are correlation ids, others are marks at both
+ * ends. */
 enum status pftrace_flows(struct pftrace_reader *r, struct event *e, uint64_t gpu_correlation,
 			  int64_t at_ns, struct error *err)
 {
@@ -270,7 +272,7 @@ static enum status make_event(struct pftrace_reader *r, struct pftrace_sequence 
 		cat = pftrace_named(r, d->category);
 		TRY(kineto_args_put_const(&r->args, ".cat", 4, &cat, err));
 	}
-	if (d->type == TYPE_END) /* only its arguments count */
+	if (d->type == TYPE_END) /* only its arguments matter */
 		return import_schema(&r->to, e, err);
 	TRY(pftrace_place(r, t, e, &place, err));
 	TRY(import_schema(&r->to, e, err));
@@ -326,10 +328,10 @@ static struct pftrace_open *close_open(struct pftrace_reader *r, struct pftrace_
 	t->open = o->below;
 	o->below = r->unused_open;
 	r->unused_open = place;
-	return o; /* it stays there until another slice begins */
+	return o; /* the entry is valid until another slice begins */
 }
 
-/* The same for an event that is to be put in another way. */
+/* Closes the innermost slice and takes its event out of the spool, because it must be changed. */
 static enum status take_back(struct pftrace_reader *r, struct pftrace_track *t, struct event *e,
 			     int64_t *begin_ns, struct error *err)
 {
@@ -338,11 +340,11 @@ static enum status take_back(struct pftrace_reader *r, struct pftrace_track *t, 
 	*begin_ns = o->begin_ns;
 	if (o->place != NO_ID)
 		return spool_take_back(r->to.spool, o->place, e, err);
-	*e = (struct event){ .kind = KIND_RANGE }; /* it will be lost */
+	*e = (struct event){ .kind = KIND_RANGE }; /* it had no valid time */
 	return ST_OK;
 }
 
-/* From here on the begins and ends of a track are matched in order of time. */
+/* Switches a track to matching its begins and ends in time order. */
 static enum status become_unordered(struct pftrace_reader *r, struct pftrace_track *t,
 				    struct error *err)
 {
@@ -406,7 +408,8 @@ static enum status finish_open(struct pftrace_reader *r, struct pftrace_track *t
 	return import_finish(&r->to, o->place, o->begin_ns, at_ns, o->launcher, err);
 }
 
-/* The innermost open slice that an end means: of its name, if both have one.  *place is 0: none. */
+/* Finds the innermost open slice that an end may close: one with the same name, if both have a
+ * name.  *place is 0 if there is none. */
 static enum status find_open(struct pftrace_reader *r, const struct pftrace_sequence *q,
 			     const struct pftrace_track *t, const struct draft *d, uint32_t *place,
 			     struct error *err)
@@ -465,7 +468,7 @@ enum status pftrace_end(struct pftrace_reader *r, struct pftrace_sequence *q,
 
 /* ---- counters ---- */
 
-/* What a sequence's samples of an incremental counter come to with this one. */
+/* Adds a sample of an incremental counter to the sum of its sequence; *value becomes the sum. */
 static enum status sum_sample(const struct pftrace_reader *r, struct pftrace_sequence *q,
 			      const struct pftrace_track *t, double *value, struct error *err)
 {
@@ -497,7 +500,8 @@ static enum status put_sample_of(struct pftrace_reader *r, struct pftrace_sequen
 	return pftrace_put(r, &e, at_ns, at_ns, err);
 }
 
-/* Values of counters that stand beside an event: the first belongs to the first track ... */
+/* Puts samples of counters in the packet of an event: the first value belongs to the first track,
+ * and so on. */
 static enum status take_samples(struct pftrace_reader *r, struct pftrace_sequence *q, int64_t at_ns,
 				struct error *err)
 {
@@ -526,7 +530,7 @@ static enum status take_samples(struct pftrace_reader *r, struct pftrace_sequenc
 	return ST_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
 enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence *q,
 			       const struct pftrace_packet *p, struct error *err)
@@ -558,7 +562,7 @@ enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence
 	if (d.type == TYPE_END)
 		return take_end(r, q, t, &d, err);
 	if (d.type != TYPE_BEGIN && d.type != TYPE_INSTANT && d.type != TYPE_COMPLETE) {
-		r->unread[0]++; /* a state, or newer than this */
+		r->unread[0]++; /* a state, or a newer type */
 		return ST_OK;
 	}
 	TRY(make_event(r, q, t, &d, &e, err));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets that equal an earlier one except for numbers.  A begin that becomes an event is kept as a
- * template: the bytes of its annotations, and where their numbers went.  The next begin of the same
- * name and bytes becomes that event with its own numbers, without lookups.  Templates are found by
- * a hash of all that has to be the same.
+ * Converts packets that equal an earlier one except for numbers.  A begin that became an event is
+ * kept as a template: the bytes of its annotations, and where their numbers went.  The next begin
+ * with the same name and bytes becomes that event with its own numbers, without lookups.  Templates
+ * are found by a hash of everything that must be the same.
  */
 #include "convert/source/perfetto/event_fast.h"
 
@@ -12,52 +12,51 @@
 #include <stdlib.h>
 
 enum {
-	TEMPLATES = 1 << 14, /* a power of two, as is the next */
+	TEMPLATES = 1 << 14, /* a power of two, as is PLACED */
 	PLACED = 1 << 13,
 	PROBES = 4,
 	PARTS_MOST = 24,
 	LINE_BYTES = 64, /* of the cache */
 	BYTES_MOST = 640,
-	PARTS_BYTES_MOST = 3 << 20, /* of all templates */
+	PARTS_BYTES_MOST = 3 << 20, /* for all templates */
 };
 enum { STATE_NEEDED = 2, TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
 
-struct part {         /* of a template: an annotation */
-	uint16_t len; /* of its bytes that have to be the same: without its number */
-	uint8_t use;  /* PFTRACE_WHOLE: they are all */
-	uint8_t word; /* of KINETO_WORD: which */
+struct part {         /* an annotation of a template */
+	uint16_t len; /* length of the bytes before its number */
+	uint8_t use;  /* PFTRACE_WHOLE: it has no number */
+	uint8_t word; /* KINETO_WORD: index of the argument */
 	bool is_double, is_negative;
-	uint64_t value; /* of KINETO_KEPT: it has to be the same */
+	uint64_t value; /* KINETO_KEPT: the number must equal it */
 };
-struct pftrace_template { /* two lines of the cache */
-	/* generation 0: unused; track 0: of any thread */
+struct pftrace_template { /* two cache lines */
+	/* generation 0: unused; track 0: any thread */
 	uint64_t name, category, sequence, generation, track;
-	struct part *parts;  /* part_count, and behind them their bytes */
-	uint32_t id;         /* no other template has it, had it or gets it */
-	uint32_t last_track; /* of the trace, of what was last made by a template of any thread */
+	struct part *parts;  /* part_count of them, then their bytes */
+	uint32_t id;         /* never reused */
+	uint32_t last_track; /* trace's track of the last event, for any thread */
 	uint16_t part_count, word_count;
-	bool launches, is_instant, is_fixed; /* is_fixed: no number is filled in */
+	bool launches, is_instant, is_fixed; /* is_fixed: no number varies */
 	struct event event;
 };
 struct pftrace_templates {
-	struct pftrace_template *rows; /* TEMPLATES, within what follows */
+	struct pftrace_template *rows; /* TEMPLATES rows, inside `memory` */
 	void *memory;
-	/* The template's id << 32 | track of what was made by templates of any thread: the
-	 * descriptor is there. */
+	/* Pairs (template's id << 32 | track) for which the descriptor is interned, by hash. */
 	uint64_t placed[PLACED];
 	size_t parts_bytes;
 	uint32_t learned;
 };
-struct begin { /* or an end or instant: what its packet says */
+struct begin { /* the fields of a begin, end or instant */
 	uint64_t time, sequence, type, track, name, category;
 	struct bytes category_text, name_text;
-	struct bytes annotations[PARTS_MOST + 2]; /* of a begin its texts are behind them */
+	struct bytes annotations[PARTS_MOST + 2]; /* a begin's texts follow its annotations */
 	unsigned annotation_count;
 };
 
 /* ---- the packet ------------------------------------------------------------------------- */
 
-/* A length and so many bytes; NULL: they are not there. */
+/* Reads a length and so many bytes.  Returns NULL if they exceed `end`. */
 static inline const uint8_t *part_of(const uint8_t *p, const uint8_t *end, struct bytes *out)
 {
 	uint64_t len;
@@ -69,7 +68,8 @@ static inline const uint8_t *part_of(const uint8_t *p, const uint8_t *end, struc
 	return p + len;
 }
 
-/* A field of TrackEvent whose key has two bytes: a text or an arrow.  NULL: another one. */
+/* Reads a field of TrackEvent whose key has two bytes: a text or an arrow.  Returns NULL for any
+ * other field. */
 static const uint8_t *rest_of(struct pftrace_reader *r, const uint8_t *p, const uint8_t *end,
 			      struct begin *b)
 {
@@ -118,7 +118,8 @@ static bool event_of(struct pftrace_reader *r, struct bytes event, struct begin 
 	return p == end;
 }
 
-/* False: it has more than a time, a sequence, an event and who wrote it, or something is odd. */
+/* Parses a packet.  Returns false if it contains more than a time, a sequence, an event and its
+ * writer, or anything unusual. */
 static inline bool packet_of(struct pftrace_reader *r, const struct bytes *packet, struct begin *b)
 {
 	const uint8_t *p = packet->at, *end = packet->end;
@@ -154,20 +155,20 @@ static inline bool packet_of(struct pftrace_reader *r, const struct bytes *packe
 
 /* ---- templates -------------------------------------------------------------------------- */
 
-/* The first `len` bytes of a word are the same. */
+/* Returns the first `len` bytes of a word, in its upper bytes. */
 static inline uint64_t first_bytes(uint64_t word, size_t len)
 {
 	return word << (64 - 8 * len);
 }
 
-/* Of texts with PB_PADDING bytes behind them. */
+/* Compares texts that are followed by PB_PADDING bytes. */
 static inline bool bytes_same(const uint8_t *a, const uint8_t *b, size_t len)
 {
 	return len && len <= 8 ? !first_bytes(get_u64(a) ^ get_u64(b), len) : !memcmp(a, b, len);
 }
 
-/* Of what has to be the same in an annotation that begins with its key.  Texts of our own files
- * may be of what is not used. */
+/* Hashes the bytes that must be the same in an annotation that begins with its key.  In our own
+ * files texts may be unused. */
 static inline uint64_t hash_annotation(uint64_t hash, struct bytes a, bool is_own)
 {
 	const uint8_t *p = a.at;
@@ -186,7 +187,7 @@ static inline uint64_t hash_annotation(uint64_t hash, struct bytes a, bool is_ow
 	return hash_word(hash, hash_text((const char *)a.at, len));
 }
 
-/* What lies on a thread is the same on each; `track` is 0 for it. */
+/* Hashes a begin.  `track` is 0 for threads, because events are the same on each thread. */
 static inline __attribute__((always_inline)) uint64_t
 hash_of(const struct pftrace_reader *r, uint64_t sequence, uint64_t track, uint64_t name,
 	uint64_t category, const struct bytes *annotations, unsigned count)
@@ -203,7 +204,7 @@ static inline uint64_t track_of(const struct pftrace_track *t)
 	return t->made_id && t->made.type == TRACK_THREAD ? 0 : t->uuid;
 }
 
-/* Fills the numbers in; false: it is not like this one. */
+/* Returns whether a begin equals the template, and fills its numbers into *e and `words`. */
 static inline bool is_like(const struct pftrace_template *t, const struct begin *b,
 			   const struct pftrace_sequence *q, uint64_t track, struct event *e,
 			   uint64_t *words)
@@ -235,7 +236,7 @@ static inline bool is_like(const struct pftrace_template *t, const struct begin 
 		if (part->is_double) {
 			v = get_u64(a->at + part->len);
 			if (len != part->len + sizeof(v) || (v >> 52 & 0x7ff) == 0x7ff)
-				return false; /* infinity and the like are words */
+				return false; /* infinity and NaN become texts */
 		} else if (pb_varint(a->at + part->len, &v) != a->end ||
 			   ((int64_t)v < 0) != part->is_negative) {
 			return false;
@@ -266,8 +267,8 @@ static inline bool is_like(const struct pftrace_template *t, const struct begin 
 	return true;
 }
 
-/* How much of an annotation comes before its number, or, where it is not used, before its value; 0:
- * it has none, or more. */
+/* Returns the length of an annotation before its number, or before its value if it is unused; 0 if
+ * it has no number, or more than one value. */
 static size_t number_begins(struct bytes annotation, struct part *part)
 {
 	const uint8_t *begin = annotation.at;
@@ -297,7 +298,8 @@ static void forget(struct pftrace_templates *x, struct pftrace_template *t)
 	*t = (struct pftrace_template){ .generation = 0 };
 }
 
-/* False: an event of the same bytes would not be the same. */
+/* Fills `parts` and `bytes`.  Returns false if another event with the same bytes might not be
+ * equal. */
 static bool learn_parts(const struct pftrace_reader *r, const struct event *e,
 			struct pftrace_template *t, struct part *parts, uint8_t *bytes, size_t *len)
 {
@@ -405,7 +407,7 @@ void pftrace_templates_free(struct pftrace_reader *r)
 	free(x);
 }
 
-/* The template that a begin is like, whose event is filled in; NULL: none. */
+/* Sets *like to the template that the begin equals and *e to the event, or *like to NULL. */
 static inline enum status find_like(struct pftrace_reader *r, const struct begin *b,
 				    const struct pftrace_sequence *q, const struct pftrace_track *t,
 				    struct event *e, uint64_t *words,
@@ -434,12 +436,12 @@ static inline enum status find_like(struct pftrace_reader *r, const struct begin
 	return import_desc(&r->to, e, err);
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- entry point ------------------------------------------------------------------------- */
 
 enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *packet,
 			      struct error *err)
 {
-	struct begin b; /* its list is not worth to be cleared */
+	struct begin b; /* not initialized, because its list is large */
 	struct pftrace_template *like = NULL;
 	uint64_t words[PARTS_MOST];
 	struct pftrace_sequence *q;

@@ -1,47 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_fast.h - the fast paths for begins and ends like an earlier one, and what event.c shares
- * with them. */
+/* event_fast.h - fast paths for begins and ends that equal an earlier one, and the functions that
+ * event.c shares with them. */
 #pragma once
 
 #include "convert/source/kineto/import_fast.h"
 #include "convert/source/perfetto/internal.h"
 
-/* What became of an annotation, beside enum kineto_use. */
+/* Where an annotation went, in addition to enum kineto_use. */
 enum pftrace_use {
-	PFTRACE_WHOLE = 16, /* of a template: it has to be the same */
-	PFTRACE_ODD,        /* unknown, or lost: the event is no template */
+	PFTRACE_WHOLE = 16, /* part of a template: it must be the same */
+	PFTRACE_ODD,        /* unknown or lost: the event gets no template */
 	PFTRACE_UNUSED,
-	PFTRACE_NUMBER, /* these three: of our writer, members of the event */
+	PFTRACE_NUMBER, /* these three are members of events in our own files */
 	PFTRACE_BYTES,
 	PFTRACE_RESULT,
-	PFTRACE_MEMBER = 32, /* and its place among the members that kineto_args_take() gets */
+	PFTRACE_MEMBER = 32, /* plus its index among the members for kineto_args_take() */
 };
 
-/* same_fast.c: a packet that says nothing that events of other packets need.  False: perhaps it
- * does. */
+/* same_fast.c: returns true if a packet contains nothing that events of other packets need; false
+ * if it may. */
 bool pftrace_is_event_alone(struct pftrace_reader *r, const struct bytes *packet);
-/* Passes over packets of which that is known at once; r->take takes the others ... */
+/* Skips packets that certainly contain nothing else, and passes the others to r->take. */
 enum status pftrace_pass_alone(struct pftrace_reader *r, struct bytes *packets, struct error *err);
-/* ... and takes those that equal an earlier one but for their time. */
+/* Converts packets that equal an earlier one except for their time; passes others to r->take. */
 enum status pftrace_take_sames(struct pftrace_reader *r, struct bytes *packets, struct error *err);
-/* That of an end, or of the begin *e, whose descriptor exists and whose track is that of a thread.
- */
+/* Remembers the packet of an end (`e` is NULL) or of a begin *e on a thread, whose descriptor is
+ * interned. */
 enum status pftrace_same_learn(struct pftrace_reader *r, const struct bytes *packet, uint64_t time,
 			       const struct pftrace_sequence *q, const struct pftrace_track *t,
 			       const struct event *e, bool launches, struct error *err);
 bool pftrace_sames_new(struct pftrace_reader *r); /* false: no memory */
 void pftrace_sames_free(struct pftrace_reader *r);
-/* source.c: takes a packet of the second pass. */
+/* source.c: converts a packet of the second pass. */
 enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packet,
 			     struct error *err);
-/* The same, at once if it is a begin or an end like one before. */
+/* Like pftrace_take_any(), but fast for a begin or end that equals an earlier one. */
 enum status pftrace_take_fast(struct pftrace_reader *r, const struct bytes *packet,
 			      struct error *err);
-/* Keeps a begin or instant at r->annotations that became *e, but for its arrows and times. */
+/* Adds a template for a begin or instant with r->annotations that became *e; its arrows and times
+ * may differ. */
 void pftrace_learn(struct pftrace_reader *r, const struct pftrace_sequence *q,
 		   const struct pftrace_track *track, uint64_t name, uint64_t category,
 		   bool is_instant, const struct event *e);
-/* The parts of pftrace_take_event() that it goes on with: arrows at r->refs, begin, end. */
+/* The steps of pftrace_take_event() after parsing: arrows in r->refs, begin, end. */
 enum status pftrace_flows(struct pftrace_reader *r, struct event *e, uint64_t gpu_correlation,
 			  int64_t at_ns, struct error *err);
 enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, struct event *e,
@@ -52,7 +53,7 @@ enum status pftrace_end(struct pftrace_reader *r, struct pftrace_sequence *q,
 bool pftrace_templates_new(struct pftrace_reader *r); /* false: no memory */
 void pftrace_templates_free(struct pftrace_reader *r);
 bool pftrace_template_launches(const struct pftrace_template *t);
-/* Category and name of a begin that are no interned ones count as annotations behind the others. */
+/* Appends category and name of a begin that are not interned to its annotations. */
 static inline void pftrace_texts(struct bytes category, struct bytes name, struct bytes *all,
 				 unsigned *count)
 {
@@ -61,11 +62,11 @@ static inline void pftrace_texts(struct bytes category, struct bytes name, struc
 	if (name.at < name.end)
 		all[(*count)++] = name;
 }
-/* clocks.c: pftrace_time(); clock 0: that of the sequence. */
+/* clocks.c: pftrace_time() for a time of `clock`; 0: the sequence's clock. */
 bool pftrace_time_at(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t machine,
 		     uint32_t clock, uint64_t time, int64_t *out);
-/* The time of an old event, in microseconds of the monotonic clock, or since the one before; the
- * descriptor of a thread says when the first one was. */
+/* Returns the time of an event of an old writer, in microseconds of the monotonic clock or as a
+ * delta to the previous event; the descriptor of a thread contains the first event's time. */
 bool pftrace_old_time(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t machine,
 		      uint64_t time_us, bool is_delta, int64_t *out);
 void pftrace_old_begin(struct pftrace_sequence *q, struct bytes thread);
@@ -79,7 +80,7 @@ static inline bool pftrace_time_of(struct pftrace_reader *r, struct pftrace_sequ
 		x->clock == (q->clock ? q->clock : PFTRACE_BOOTTIME)) ||
 	       pftrace_time_at(r, q, 0, 0, time, out);
 }
-/* A sequence that was found before, or NULL: find it in the map. */
+/* Returns a sequence that was found recently, or NULL if the map must be searched. */
 static inline struct pftrace_sequence *pftrace_near_sequence(const struct pftrace_reader *r,
 							     uint64_t id)
 {

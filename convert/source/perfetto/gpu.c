@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU work in Perfetto's own messages: stages, each with its queue, and counters.  Cuspy writes all
- * GPU work so.  Its queues are not the streams; these are in the extra data, as texts under the
- * words of Kineto or similar ones.
+ * Reads GPU work in Perfetto's own messages: stages, each with a queue, and counters.  Cuspy writes
+ * all GPU work in this form.  Its queues are not the streams; these are in the extra data, as texts
+ * with the same keys as Kineto's or similar ones.
  */
 #include "convert/source/perfetto/internal.h"
 
@@ -23,7 +23,7 @@ static struct json key_of_word(const char *word)
 	return (struct json){ .type = JSON_STRING, .text = word, .len = strlen(word) };
 }
 
-/* A member of another spelling here. */
+/* Returns our key for a key with another spelling. */
 static struct json key_of(struct json name)
 {
 	static const char *const words[][2] = {
@@ -41,7 +41,7 @@ static struct json key_of(struct json name)
 	return name;
 }
 
-/* A text that is JSON's number, array or object stands for that. */
+/* Adds a text, or a number, array or object if the text is its JSON. */
 static void put_text(struct pftrace_reader *r, struct json key, struct bytes text)
 {
 	struct json value = pftrace_json(text);
@@ -128,7 +128,7 @@ static void put_launch(struct pftrace_reader *r, const struct pftrace_sequence *
 	}
 }
 
-/* Puts the arguments; numbers[] are by their field of GpuRenderStageEvent. */
+/* Adds the arguments.  `numbers` is indexed by the fields of GpuRenderStageEvent. */
 static void parse(struct pftrace_reader *r, const struct pftrace_sequence *q, struct bytes b,
 		  uint64_t numbers[STAGE_FIELDS], struct bytes *name)
 {
@@ -136,7 +136,7 @@ static void parse(struct pftrace_reader *r, const struct pftrace_sequence *q, st
 	struct pb_field f;
 
 	while (pb_next_padded(&b, &f)) {
-		if (f.number == 18 && waits < WAITS_MOST) /* packed ones are not read by anybody */
+		if (f.number == 18 && waits < WAITS_MOST) /* no known writer packs them */
 			put_number(r, key_of_word(wait_keys[waits++]), f.u64);
 		else if (f.wire == PB_VARINT && f.number < STAGE_FIELDS)
 			numbers[f.number] = f.u64;
@@ -150,7 +150,7 @@ static void parse(struct pftrace_reader *r, const struct pftrace_sequence *q, st
 	r->damaged += b.is_truncated;
 }
 
-/* What the stage's name says; what is none of these is a kernel. */
+/* Classifies by the stage's name; any other name is a kernel. */
 static void classify(const char *stage, struct event *e)
 {
 	static const struct {
@@ -174,7 +174,7 @@ static void classify(const char *stage, struct event *e)
 		}
 }
 
-/* The row of a queue of a GPU and a process. */
+/* Finds or adds the row of a queue of a GPU and a process. */
 static enum status find_queue(struct pftrace_reader *r, struct pftrace_sequence *q,
 			      uint32_t machine, const uint64_t numbers[STAGE_FIELDS],
 			      struct pftrace_track **out, struct error *err)
@@ -285,7 +285,8 @@ enum status pftrace_describe_counters(struct pftrace_reader *r, const struct pft
 	return ST_OK;
 }
 
-/* Unless its descriptor says otherwise, a sample says what was since the one before. */
+/* Puts a sample.  Unless its descriptor says otherwise, a sample covers the time since the previous
+ * one. */
 static enum status put_sample(struct pftrace_reader *r, struct pftrace_track *t, int64_t at_ns,
 			      double value, struct error *err)
 {
@@ -333,7 +334,7 @@ enum status pftrace_take_counter(struct pftrace_reader *r, struct pftrace_sequen
 	for (b = PFTRACE_MESSAGE(p, GPU_COUNTER); pb_next_padded(&b, &f);)
 		if (f.number == 1 && f.wire == PB_BYTES)
 			TRY(pftrace_describe_counters(r, q, 0, f.bytes, gpu, err));
-	/* a packet that only describes needs no time */
+	/* a packet that only describes counters needs no time */
 	if (!has_samples)
 		return ST_OK;
 	if (!pftrace_time(r, q, p, &at_ns))

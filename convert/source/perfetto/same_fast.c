@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets that equal an earlier one but for their time, as most begins and ends of a program do.
- * What the earlier one became is found by the bytes behind the time, and nothing is parsed.  The
- * first pass passes over packets by the places of their fields alone.
+ * Converts packets that equal an earlier one except for their time, as most begins and ends of a
+ * program do.  The event of the earlier packet is found by the bytes after the time, and nothing is
+ * parsed.  The first pass skips packets by comparing only the bytes that determine their fields.
  */
 #include "convert/source/perfetto/event_fast.h"
 
@@ -14,26 +14,27 @@ enum {
 	PROBES = 4,
 	LINE_BYTES = 64, /* of the cache */
 	KEY_BYTES = 92,
-	SHAPE_WORDS = 8, /* of a packet, which is shorter than these */
+	SHAPE_WORDS = 8, /* words of a packet; longer ones have no shape */
 	SHAPE_BYTES = 8 * SHAPE_WORDS,
 };
 
-struct same { /* two lines of the cache */
+struct same { /* fills two cache lines */
 	uint64_t generation;
-	uint32_t sequence, track; /* their places */
-	uint32_t shared;          /* of the spool; 0: an end */
+	uint32_t sequence, track; /* indices */
+	uint32_t shared;          /* id in the spool; 0: an end */
 	uint32_t launcher, name;
-	uint8_t len, key[KEY_BYTES + 7]; /* what is behind the time, and zeros */
+	uint8_t len, key[KEY_BYTES + 7]; /* the bytes after the time, and zeros */
 };
 _Static_assert(sizeof(struct same) == 2 * LINE_BYTES, "two lines of the cache");
 
-/* Packets of one length that say nothing but an event: bits that have to be the same. */
+/* The shape of packets of one length that contain nothing but an event: the bits that must be the
+ * same. */
 struct shape {
 	uint64_t mask[SHAPE_WORDS], bits[SHAPE_WORDS];
 };
 struct pftrace_sames {
 	struct shape shapes[SHAPE_BYTES];
-	uint16_t slots[SLOTS]; /* 1 + the place in `rows`, by a hash of the key */
+	uint16_t slots[SLOTS]; /* 1 + index into `rows`, by a hash of the key */
 	struct same *rows;
 	uint32_t count;
 };
@@ -41,7 +42,7 @@ struct pftrace_sames {
 bool pftrace_sames_new(struct pftrace_reader *r)
 {
 	r->sames = calloc(1, sizeof(*r->sames));
-	/* A packet that begins with zeros says nothing: no other one has an unknown shape. */
+	/* No packet begins with zeros, so this shape matches none. */
 	for (size_t i = 0; r->sames && i < SHAPE_BYTES; i++)
 		r->sames->shapes[i].mask[0] = UINT64_MAX;
 	if (r->sames)
@@ -68,10 +69,11 @@ static void need_bits(struct shape *s, const uint8_t *packet, const uint8_t *at,
 	}
 }
 
-/* False: perhaps the packet says more than an event, and `s`, which may be NULL, is of no use. */
+/* Computes the shape of a packet; `s` may be NULL.  Returns false if the packet may contain more
+ * than an event; *s is then invalid. */
 static bool shape_of(const struct bytes *packet, struct shape *s)
 {
-	const uint64_t numbers = 1 << 3 | 1 << 8 | 1 << 10 | 1 << 13; /* of TracePacket */
+	const uint64_t numbers = 1 << 3 | 1 << 8 | 1 << 10 | 1 << 13; /* fields of TracePacket */
 	const uint8_t *at = packet->at, *value;
 	struct bytes b = *packet;
 	struct pb_field f;
@@ -111,13 +113,13 @@ bool pftrace_is_event_alone(struct pftrace_reader *r, const struct bytes *packet
 	return true;
 }
 
-/* Where the last packet begins that next_whole() takes from these. */
+/* Returns the last position at which next_whole() may take a packet from *packets. */
 static inline const uint8_t *last_of(const struct bytes *packets)
 {
 	return bytes_left(packets) > SHAPE_BYTES + 2 ? packets->end - SHAPE_BYTES - 2 : NULL;
 }
 
-/* Takes a packet that is whole, behind which SHAPE_BYTES may be read from its beginning on. */
+/* Takes the packet at *at if it is complete and SHAPE_BYTES may be read from its beginning. */
 static inline bool next_whole(const uint8_t **at, const uint8_t *last, struct bytes *packet)
 {
 	const uint8_t *p = *at;
@@ -134,7 +136,8 @@ static inline bool next_whole(const uint8_t **at, const uint8_t *last, struct by
 	return true;
 }
 
-/* Words behind the packet may be read; their bits do not count. */
+/* Returns nonzero if the packet does not have the shape.  Reads words after the packet, whose bits
+ * are ignored. */
 static inline uint64_t differs(const struct shape *s, const uint8_t *packet, unsigned from)
 {
 	uint64_t bits = 0;
@@ -163,13 +166,14 @@ enum status pftrace_pass_alone(struct pftrace_reader *r, struct bytes *packets, 
 
 /* ---- the second pass -------------------------------------------------------------------- */
 
-struct key { /* what is behind the time, 1 to KEY_BYTES bytes */
+struct key { /* the 1 to KEY_BYTES bytes after the time */
 	const uint8_t *at;
 	size_t len;
-	uint64_t last, hash; /* last: the bytes of its last word, and zeros */
+	uint64_t last, hash; /* last: the bytes of the last word, and zeros */
 };
 
-/* False: the packet does not begin with its time, or with the user and its time. */
+/* Finds the key of a packet.  Returns false if the packet does not begin with its time, or with the
+ * user and its time. */
 static inline __attribute__((always_inline)) bool key_of(const struct bytes *packet, uint64_t *time,
 							 struct key *k)
 {
@@ -205,7 +209,7 @@ static inline bool is_key(const struct same *x, const struct key *k)
 	return k->last == get_u64(x->key + i);
 }
 
-/* What was learned of a key, or NULL and a slot that it may have. */
+/* Finds the row of a key.  Returns NULL if there is none, and a slot that it may use. */
 static inline struct same *find(struct pftrace_sames *s, const struct key *k, uint16_t **slot)
 {
 	for (unsigned i = 0; i < PROBES; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perfetto's traces: TrackEvents, GPU stages and GPU counters, whoever wrote them; what
- * tacho-convert wrote comes back event by event.  Packets of other data sources are counted by
- * their names.
+ * Reads Perfetto's traces of any writer: TrackEvents, GPU stages and GPU counters.  Files of
+ * tacho-convert are restored event by event.  Packets of other data sources are counted by their
+ * names.
  */
 #include "convert/input/input.h"
 #include "convert/source/perfetto/event_fast.h"
@@ -19,10 +19,10 @@ enum {
 	LIST_BYTES = 1 << 20,
 	VALUES_BYTES = 32 << 20,
 	UNREAD_BYTES = 16 * 1024,
-	PACKETS_LOOKED = 16, /* by the bid */
+	PACKETS_LOOKED = 16, /* packets that the bid examines */
 };
 
-/* Fields of TracePacket that are read. */
+/* The fields of TracePacket that are read. */
 static const uint8_t parts[] = {
 	[6] = PFTRACE_SNAPSHOT, [8] = PFTRACE_TIME,         [10] = PFTRACE_SEQUENCE,
 	[11] = PFTRACE_EVENT,   [12] = PFTRACE_INTERNED,    [13] = PFTRACE_FLAGS,
@@ -32,8 +32,8 @@ static const uint8_t parts[] = {
 	[98] = PFTRACE_MACHINE, [126] = PFTRACE_ATTRIBUTES, [128] = PFTRACE_GPU_INFO,
 };
 
-/* Other messages by field and name; one that begins with '-' says something of the recording and
- * holds no events. */
+/* Other messages by field and name; a name that begins with '-' describes the recording and
+ * contains no events. */
 static const char packet_names[] =
 	" 1:ftrace_events 2:process_tree 4:inode_file_map 5:chrome_events 7:sys_stats"
 	" 9:process_stats 33:-trace_config 34:-ftrace_stats 35:-trace_stats"
@@ -58,7 +58,7 @@ static const char *name_of_packet(uint32_t field, int *len)
 	return name;
 }
 
-/* False: it is damaged. */
+/* Splits a packet into its parts.  Returns false if it is damaged. */
 static bool split(struct bytes b, struct pftrace_packet *p)
 {
 	struct pb_field f;
@@ -83,7 +83,7 @@ static bool split(struct bytes b, struct pftrace_packet *p)
 
 /* ---- the bid ---- */
 
-/* Whether a field of TracePacket can be so. */
+/* Returns whether TracePacket can have this field. */
 static bool is_plausible(const struct pb_field *f)
 {
 	static const uint8_t numbers[] = { 3, 8, 10, 13, 41, 42, 58, 79, 87, 98 };
@@ -107,7 +107,7 @@ static int pftrace_bid(const uint8_t *head, size_t len)
 		while (pb_next(&packet, &f)) {
 			if (!is_plausible(&f))
 				return 0;
-			/* field 1, of the kernel's events, is a number in an XPlane */
+			/* field 1, for events of the kernel, is a number in an XPlane */
 			is_packet |= f.number == 1 || f.number == 8 || f.number == 10 ||
 				     f.number == 50 || f.number == 60;
 		}
@@ -117,14 +117,14 @@ static int pftrace_bid(const uint8_t *head, size_t len)
 	return is_packet ? 90 : 0;
 }
 
-/* ---- the first pass: all that events refer to ---- */
+/* ---- the first pass: everything that events refer to ---- */
 
 static bool is_text(struct bytes text, const char *word)
 {
 	return bytes_left(&text) == strlen(word) && !memcmp(text.at, word, strlen(word));
 }
 
-/* What our writer says of the file. */
+/* Reads the attributes that Tacho writes about the file. */
 static void take_attributes(struct pftrace_reader *r, struct bytes b)
 {
 	struct pb_field f, m;
@@ -182,12 +182,12 @@ static enum status take_first(struct pftrace_reader *r, const struct bytes *pack
 
 	if (!plain_ways && pftrace_is_event_alone(r, packet))
 		return ST_OK;
-	if (!split(*packet, &p)) /* it is counted in the second pass */
+	if (!split(*packet, &p)) /* the second pass counts it */
 		return ST_OK;
 	if (PFTRACE_HAS(&p, PACKED))
 		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), err));
 	TRY(take_referred(r, &p, err));
-	/* Our writer has all that an event refers to before it: one pass is enough. */
+	/* In our own files everything precedes the events that need it, so one pass is enough. */
 	return r->is_own ? ST_END : ST_OK;
 }
 
@@ -251,7 +251,7 @@ static enum status take_row(struct pftrace_reader *r, struct pftrace_sequence *q
 			number = f.u64; /* the pid of a context, the GPU of counters */
 		else if (f.number == 2 ||
 			 (f.number == 3 && space == PFTRACE_KERNEL && bytes_left(&f.bytes)))
-			text = f.bytes; /* of a kernel the demangled name */
+			text = f.bytes; /* for a kernel, the demangled name */
 	}
 	if (!iid)
 		return ST_OK;
@@ -265,7 +265,8 @@ static enum status take_row(struct pftrace_reader *r, struct pftrace_sequence *q
 		return fail_memory(err);
 	r->interned += is_new;
 	number = space == PFTRACE_CONTEXT ? number : name;
-	/* Events whose name or category was unknown are no templates; other texts may be missed. */
+	/* An event whose name or category was unknown gets no template; other texts may have been
+	 * missing. */
 	q->generation +=
 		is_new ? space != PFTRACE_NAME && space != PFTRACE_CATEGORY : *at != number;
 	*at = number;
@@ -291,7 +292,7 @@ static void take_defaults(struct pftrace_sequence *q, struct bytes b)
 	}
 }
 
-/* What later packets of the sequence refer to. */
+/* Updates the state of the sequence to which later packets refer. */
 static enum status take_state(struct pftrace_reader *r, struct pftrace_sequence *q,
 			      const struct pftrace_packet *p, struct error *err)
 {
@@ -363,7 +364,7 @@ enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packe
 	if (!(p.has & (1u << PFTRACE_EVENT | 1u << PFTRACE_GPU_STAGE | 1u << PFTRACE_GPU_COUNTER)))
 		return ST_OK;
 	if (p.numbers[PFTRACE_FLAGS] & STATE_NEEDED && !q->has_state) {
-		r->damaged++; /* its numbers stand for nothing */
+		r->damaged++; /* its ids cannot be resolved */
 		return ST_OK;
 	}
 	if (PFTRACE_HAS(&p, EVENT))
@@ -377,7 +378,7 @@ enum status pftrace_take_any(struct pftrace_reader *r, const struct bytes *packe
 
 /* ---- the end ---- */
 
-/* What was not read becomes an attribute of each process. */
+/* Adds what was not read as an attribute of each process. */
 static enum status name_unread(struct pftrace_reader *r, struct error *err)
 {
 	enum status status = ST_OK;
@@ -402,7 +403,7 @@ static enum status name_unread(struct pftrace_reader *r, struct error *err)
 	}
 	for (size_t i = 0; i < r->process_count; i++)
 		has_process |= r->processes[i].id != 0;
-	if (!has_process) /* one that says what the file holds */
+	if (!has_process) /* create one to hold the attribute */
 		status = pftrace_process_of_gpu(r, &process, err);
 	import_begin(&r->to);
 	if (text.len && status == ST_OK)
@@ -501,7 +502,7 @@ static enum status pftrace_read(struct spool_source *s, struct input *in, const 
 
 static const struct spool_reader reader = {
 	.own_bytes = 8 << 20,
-	.spools = 2, /* events, and pairs of tracks that are in no order of time */
+	.spools = 2, /* events, and pairs of tracks without time order */
 	.read = pftrace_read,
 };
 
