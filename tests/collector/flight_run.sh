@@ -259,7 +259,8 @@ test_ring_files() {
 			steps=$((steps + $(sed -n 's/^sum kind=10 name=step count=\([0-9]*\) .*/\1/p' "$work/told")))
 		done
 		equal "steps with a ring of $ring" $steps 60
-		expect 'the last one is open' '^step number=59 early=0 open=1'
+		# early where the writer had stored those before it
+		expect 'the last one is open' '^step number=59 early=[01] open=1'
 		expect 'ends when it was last heard of' '^window spec=all cut=1 closed=1 ns=[0-9]{1,9} '
 		rm -r "$work/log"
 	done
