@@ -162,7 +162,7 @@ static uint32_t *outermost_operators(struct accumulator *f, uint32_t count)
 		if (!all[i] && node->class == RANGE_PYTHON &&
 		    name_function_phase(name) != PHASE_NONE)
 			all[i] = NOWHERE_PATH;
-		if (!all[i] && node->class == RANGE_OP && !name_rules_autograd(f->rules, name))
+		if (!all[i] && node->class == RANGE_OP && !name_is_autograd(name))
 			all[i] = i;
 	}
 	return all;

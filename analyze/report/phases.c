@@ -352,7 +352,7 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 
 	if (process > s->process_count || p->has_stream || e->end_ns == e->begin_ns ||
 	    e->track != context_step_thread(f->context, process) ||
-	    name_rules_autograd(f->rules, trace_text(f->trace, e->name, NULL)) ||
+	    name_is_autograd(trace_text(f->trace, e->name, NULL)) ||
 	    is_nested(&p->operator_until_ns, e) || e->phase == PHASE_DATA ||
 	    e->phase == PHASE_VALIDATION || e->phase == PHASE_CHECKPOINT)
 		return ST_OK;

@@ -5,6 +5,7 @@
 #include "schemas/base/vec.h"
 #include "schemas/log/ring.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,9 +296,11 @@ static void remove_oldest(struct writer *w)
 
 	for (; w->disk_bytes > most && count < w->closed_count; count++) {
 		struct closed_log *log = &w->closed_logs[count];
-		if (unlink(log->path) == 0)
-			w->removed += log->rows;
-		w->disk_bytes -= log->bytes;
+		bool is_removed = unlink(log->path) == 0;
+
+		w->removed += is_removed ? log->rows : 0;
+		if (is_removed || errno == ENOENT)
+			w->disk_bytes -= log->bytes; /* a log that stays still takes its place */
 		free(log->path);
 	}
 	w->closed_count -= count;

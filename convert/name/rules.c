@@ -590,10 +590,9 @@ bool name_is_profiler(const char *python)
 	return false;
 }
 
-bool name_rules_autograd(const struct name_rules *r, const char *op)
+bool name_is_autograd(const char *op)
 {
 	static const char engine[] = "autograd::engine::";
 
-	(void)r;
 	return strncmp(op, engine, sizeof(engine) - 1) == 0 || strstr(op, "Backward") != NULL;
 }

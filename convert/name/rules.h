@@ -89,7 +89,7 @@ bool name_is_profiler(const char *python);
  * operator, because its name does not describe what the host does. */
 bool name_is_compiled(const char *annotation);
 /* Returns whether only threads of an autograd engine run this operator. */
-bool name_rules_autograd(const struct name_rules *r, const char *op);
+bool name_is_autograd(const char *op);
 
 /* Writes a short kernel name for people to out[cap], at most `width` columns of UTF-8.  Returns the
  * length without the NUL. */

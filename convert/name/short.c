@@ -130,7 +130,6 @@ static bool slice_begins(struct slice s, const char *begin)
 struct nest {
 	char open[NEST_MAX];
 	size_t depth;
-	bool too_deep;
 };
 
 static void nest_close(struct nest *n, char open)
@@ -157,8 +156,6 @@ static void nest_step(struct nest *n, const char *at, const char *begin)
 	case '[':
 		if (n->depth < NEST_MAX)
 			n->open[n->depth++] = *at;
-		else
-			n->too_deep = true;
 		break;
 	case ')':
 		nest_close(n, '(');

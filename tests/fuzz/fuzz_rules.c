@@ -19,7 +19,7 @@ static void ask(const struct name_rules *r, const char *name)
 	name_rules_pushed(r, name);
 	name_rules_step(r, name, &number);
 	name_rules_communicates(r, name);
-	name_rules_autograd(r, name);
+	name_is_autograd(name);
 	len = name_short(name, 40, out, sizeof(out));
 	if (len >= sizeof(out) || strlen(out) != len)
 		abort();

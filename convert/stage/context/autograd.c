@@ -121,7 +121,7 @@ static bool is_in_node(const struct host *h, uint32_t path, bool in_checkpoint)
 		const char *name =
 			node->class == RANGE_OP ? trace_text(h->trace, node->name, NULL) : "";
 		if (in_checkpoint ? strstr(name, "CheckpointFunctionBackward") != NULL
-				  : name_rules_autograd(h->rules, name))
+				  : name_is_autograd(name))
 			return true;
 		if (node->class >= PATH_IDLE || (!in_checkpoint && node->class == RANGE_OP))
 			return false;

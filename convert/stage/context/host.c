@@ -150,7 +150,7 @@ bool host_is_autograd(struct host *h, uint32_t name, uint32_t schema)
 	struct name_info *n = host_name_info(h, name);
 
 	if (!n->autograd_known) {
-		n->is_autograd = name_rules_autograd(h->rules, host_text(h, name));
+		n->is_autograd = name_is_autograd(host_text(h, name));
 		n->autograd_known = n != h->names;
 	}
 	return n->is_autograd || host_has_forward(h, schema);
