@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * generate - logs and Kineto files of a job that never ran, with what is true of them.
+ * generate - writes logs and Kineto files of a simulated job, and their expected figures.
  *
  * usage: generate --out FOLDER [--events N] [--ranks R] [--seed S] [--slow-rank K] [--kineto] ...
  *
- * Writes FOLDER/r<rank>.tacho (or .json with --kineto) and FOLDER/truth.json.  The files say of
- * themselves that they are synthetic.
+ * Writes FOLDER/r<rank>.tacho (or .json with --kineto) and FOLDER/truth.json.  The files are marked
+ * as synthetic.
  */
 #include "samples/generate_model.h"
 
@@ -53,7 +53,7 @@ static const struct option rows[] = {
 	{ 0 },
 };
 
-struct target { /* one rank's file */
+struct target { /* the file of one rank */
 	FILE *file;
 	const struct trace *trace;
 	struct log_writer *log; /* NULL: Kineto JSON */
@@ -237,7 +237,7 @@ static enum status put_nowhere(void *self, const struct event *e, uint32_t desc,
 	return ST_OK;
 }
 
-/* The slow rank first, for nobody to read: when the others have to wait until. */
+/* Runs the slow rank without output, to find the times until which the other ranks wait. */
 static enum status make_pace(const struct options *o, struct model_pace *pace, struct error *err)
 {
 	struct model_request req = request_of(o, o->slow_rank, pace);

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_NS 1790000000000000000u /* some instant; ranks start within a millisecond of it */
+#define START_NS                                                                                   \
+	1790000000000000000u /* an arbitrary instant; ranks start within a millisecond of it */
 
 enum { BUCKETS = 8, OPS_MOST = 256 };
 
-/* Where time goes on average, ns. */
+/* Average durations in ns. */
 enum {
 	DATA_NS = 1500000,
 	OP_NS = 22000,
@@ -65,9 +66,9 @@ struct model {
 	uint32_t launch_call, copy_call;
 	uint32_t plain_schema, launch_schema, copy_schema, kernel_schemas[FORMS];
 	uint64_t correlation, sequence, first_gpu_ns, last_gpu_ns;
-	uint64_t free_ns[3]; /* when each stream is done */
-	size_t reduces;      /* so far */
-	struct busy {        /* of this step, in order of begin */
+	uint64_t free_ns[3]; /* when the work of each stream ends */
+	size_t reduces;      /* number of all-reduces so far */
+	struct busy {        /* kernels of this step, in order of begin */
 		uint64_t begin_ns[OPS_MOST], end_ns[OPS_MOST];
 		size_t count;
 	} compute_busy, comm_busy;
@@ -82,7 +83,8 @@ static uint64_t next_random(struct model *m)
 	return z ^ z >> 31;
 }
 
-/* `mean` give or take a tenth, in steps of 32 ns as GPUs have them. */
+/* Returns `mean` with a random deviation of up to 10 %, as a multiple of 32 ns like times of GPUs.
+ */
 static uint64_t around(struct model *m, uint64_t mean)
 {
 	uint64_t low = mean - mean / 10;
@@ -95,7 +97,7 @@ static uint32_t name_of(struct model *m, const char *text)
 	return trace_name(m->trace, text, strlen(text), m->err);
 }
 
-/* What the clock of this host says then. */
+/* Returns the time that the clock of this host shows at the true time `ns`. */
 static uint64_t told(const struct model *m, uint64_t ns)
 {
 	double away_s = (double)(int64_t)(ns - START_NS) / 1e9;
@@ -227,7 +229,8 @@ static void count_gpu(struct model *m, const struct event *e)
 	}
 }
 
-/* At the end of a step nothing runs any more: what communication no kernel covered. */
+/* Adds the communication that no compute kernel overlaps, at the end of a step, when all work has
+ * ended. */
 static void count_exposed(struct model *m)
 {
 	struct busy *comm = &m->comm_busy, *compute = &m->compute_busy;
@@ -248,7 +251,7 @@ static void count_exposed(struct model *m)
 	comm->count = compute->count = 0;
 }
 
-/* A call at `at` on `thread`, and its work on `stream` as soon as that is free. */
+/* Puts a call at `at` on `thread`, and its work on `stream` as soon as the stream is free. */
 static uint64_t launch(struct model *m, uint64_t at, uint32_t thread, struct event gpu,
 		       unsigned stream, uint64_t length)
 {
@@ -284,7 +287,7 @@ static uint64_t slowed(const struct model *m, uint64_t length)
 	return is_slow(m) ? length + length * m->req->slow_percent / 100 : length;
 }
 
-/* An operator that launches one kernel; returns its end. */
+/* Puts an operator that launches one kernel; returns its end. */
 static uint64_t op(struct model *m, uint64_t at, uint32_t thread, const char *name, size_t form)
 {
 	struct event kernel = {
@@ -377,14 +380,14 @@ void model_pace_release(struct model_pace *p)
 	*p = (struct model_pace){ 0 };
 }
 
-/* Ends when that of the slow rank does, which is the last to come. */
+/* Puts an all-reduce that ends when that of the slow rank does, which arrives last. */
 static void all_reduce_together(struct model *m, uint64_t at, struct event comm)
 {
 	uint64_t length = around(m, ALL_REDUCE_NS / 4), begin, end;
 	struct model_met *met;
 
 	if (m->free_ns[1] < m->free_ns[0])
-		m->free_ns[1] = m->free_ns[0]; /* gradients are there */
+		m->free_ns[1] = m->free_ns[0]; /* it waits for the gradients */
 	if (is_slow(m)) {
 		launch(m, at, m->autograd, comm, 1, length);
 		met = m->reduces == m->req->pace->count ? pace_add(m) : NULL;
@@ -392,7 +395,7 @@ static void all_reduce_together(struct model *m, uint64_t at, struct event comm)
 			*met = (struct model_met){ m->free_ns[1], length };
 	} else if (m->reduces < m->req->pace->count) {
 		met = &m->req->pace->met[m->reduces];
-		/* not before its call ends, however long that takes */
+		/* the work begins after the latest possible end of its call */
 		begin = m->free_ns[1] + 64;
 		end = at + CALL_NS + CALL_NS / 10 + LATENCY_NS + 128;
 		begin = begin > end ? begin : end;
@@ -452,8 +455,8 @@ static uint64_t optimize(struct model *m, uint64_t at)
 	return at;
 }
 
-/* A step ends when the GPU is done, so that no queue reaches into the next one and what is true of
- * a step can be added up. */
+/* Puts a step, which ends when the GPU is idle: no work reaches into the next step, so the figures
+ * of steps can be added up. */
 static uint64_t step(struct model *m, uint64_t at)
 {
 	char name[32];

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# One report over more recordings than one node should read: an array of tasks reads them, each its
-# share, and a last job merges what they found.  The page is byte for byte the one that a single
-# tacho-analyze over all of them would print.
+# Makes one report over more recordings than one node should read: each task of an array reads a share
+# of them, and a last job merges the results.  The page is byte for byte that of a single tacho-analyze
+# over all recordings.
 #
 #	sh slurm-array.sh /shared/recordings 16
 #
@@ -25,7 +25,7 @@ done
 JOB
 )
 
-# afterany: an input that could not be read to its end is in the report, and said
+# afterany: the report also includes damaged inputs, and names them
 sbatch --dependency="afterany:$array" --job-name=tacho-merge <<JOB
 #!/bin/sh
 set -eu

@@ -14,6 +14,6 @@ set -euo pipefail
 logs=${LOGS:-$SLURM_SUBMIT_DIR/tacho-logs/$SLURM_JOB_ID}
 mkdir -p "$logs"
 
-# The ring is a mapped file: on the node itself, in memory or on its disk, not on a network's.
+# The ring is a mapped file: put it in memory or on a disk of the node, not on a network file system.
 exec srun tacho-record --out "$logs" --ring "${RING:-64M}" --ring-dir "${TMPDIR:-/dev/shm}" \
 	--save-on slow=2,hang=10m,signal,death -- python3 "$@"

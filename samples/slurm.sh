@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A training job under Slurm that is recorded: sbatch slurm.sh train.py [ARGUMENT...]
 #
-# Ten steps of every rank, once the job is warm. Adapt the resources; the rest stays as it is.
+# It records ten steps of every rank, after the start of the job. Adapt the resources only.
 #SBATCH --job-name=train
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
@@ -10,10 +10,10 @@
 #SBATCH --cpus-per-task=8
 #SBATCH --time=24:00:00
 #SBATCH --signal=TERM@120
-# TERM two minutes before the end: logs are complete within two seconds of it.
+# TERM arrives two minutes before the end; logs are complete within two seconds of it.
 set -euo pipefail
 
-# Ranks come from SLURM_PROCID; each writes <host>.r<rank>.p<pid>.<window>.tacho of its own.
+# The rank is SLURM_PROCID; each rank writes its own <host>.r<rank>.p<pid>.<window>.tacho.
 logs=${LOGS:-$SLURM_SUBMIT_DIR/tacho-logs/$SLURM_JOB_ID}
 mkdir -p "$logs"
 
@@ -21,6 +21,6 @@ status=0
 srun --kill-on-bad-exit=1 tacho-record --out "$logs" --window "${WINDOW:-steps:100-110}" \
 	--max-disk 2G -- python3 "$@" || status=$?
 
-# Where the time went, for the job's output; the logs stay for tacho-convert on a workstation.
+# Print the report into the job's output; keep the logs for tacho-convert on a workstation.
 tacho-analyze "$logs" --quiet || true
 exit $status

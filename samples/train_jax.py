@@ -3,9 +3,8 @@
 
     tacho-record --window steps:10-60 -- python3 samples/train_jax.py
 
-JAX runs behind the program: what is called here is timed until it was handed over, so the loop
-waits for its result in the phase "forward_backward", where the time belongs.  Without JAX it says
-so and ends well.
+JAX runs asynchronously: a call returns before its work is done.  So the loop waits for the result in
+the phase "forward_backward", to which the time belongs.  Without JAX it reports that and exits with 0.
 """
 import argparse
 import os
@@ -30,7 +29,7 @@ RATE, ONE, TWO = 0.01, 0.9, 0.999
 
 
 def make_points(count, random):
-    """Three spirals that a line does not part."""
+    """Returns three spirals that no line separates."""
     label = numpy.arange(count) % CLASSES
     along = random.random(count)
     angle = 4.5 * along + label * (6.2831853 / CLASSES) + 0.12 * random.standard_normal(count)

@@ -2,15 +2,15 @@
 /*
  * train_mlp.c - a small training loop on the CPU, marked with tacho.h.
  *
- * A network of two hidden layers learns to tell three spirals apart.  It needs nothing but libc,
- * runs for a second, and does what training loops do: a batch is put together, goes forward and
- * backward, Adam moves the weights, now and then the network is evaluated.  It runs the same
- * whether somebody records it or not.
+ * A network of two hidden layers learns to separate three spirals.  The program needs nothing but
+ * libc, runs for a second, and has the steps of training loops: it loads a batch, runs forward and
+ * backward, updates the weights by Adam, and sometimes evaluates the network.  Its results do not
+ * depend on whether it is recorded.
  *
  *	train_mlp [--steps N] [--batch N] [--seed S] [--slow STEP:MS] [--quiet]
  *	tacho-record --window steps:10-60 -- train_mlp
  *
- * --slow makes the data phase of one step MS longer, so that there is something to find.
+ * --slow makes the data phase of one step MS longer, for the report to find.
  */
 #include "collector/api/tacho.h"
 
@@ -41,7 +41,7 @@ struct layer {
 	int in, out;
 	float *weight, *bias; /* out x in, out */
 	float *weight_grad, *bias_grad;
-	float *moments;              /* Adam's: first and second of weights, then of biases */
+	float *moments;              /* of Adam: first and second of weights, then of biases */
 	float *output, *output_grad; /* BATCH_MAX x out */
 	char range[16];
 };
@@ -53,7 +53,7 @@ static float batch_inputs[BATCH_MAX * INPUTS];
 static int batch_labels[BATCH_MAX];
 static uint64_t random_state;
 
-/* xorshift64*: the same everywhere, so that a seed gives the same run */
+/* Returns a random number by xorshift64*, so that a seed gives the same run on any machine. */
 static double uniform(void)
 {
 	random_state ^= random_state >> 12;
@@ -177,7 +177,7 @@ static void network_forward(int rows)
 	}
 }
 
-/* Softmax and cross entropy; leaves the gradient of the last layer's output. */
+/* Returns the cross entropy after softmax, and stores the gradient of the last layer's output. */
 static double loss_of(int rows, int *right)
 {
 	struct layer *l = &layers[LAYERS - 1];
@@ -223,7 +223,7 @@ static void layer_backward(struct layer *l, const float *input, float *input_gra
 			for (k = 0; k < l->in; k++)
 				l->weight_grad[o * l->in + k] += grad * x[k];
 			for (k = 0; input_grad && k < l->in; k++)
-				if (x[k] > 0) /* through the layer's ReLU below */
+				if (x[k] > 0) /* the ReLU of the layer below */
 					input_grad[r * l->in + k] +=
 						grad * l->weight[o * l->in + k];
 		}
@@ -273,7 +273,7 @@ static void optimize(int step)
 	tacho_phase_pop();
 }
 
-/* On the points that no batch has: the share that is told right. */
+/* Returns the share of correct results on the points that no batch contains. */
 static double evaluate(void)
 {
 	int i, right;

@@ -5,8 +5,8 @@
  *	train_mlp_cuda [--steps N] [--batch N] [--hidden N] [--seed S] [--slow STEP:MS] [--quiet]
  *	tacho-record --window steps:10-60 -- train_mlp_cuda
  *
- * Without a GPU it says so and ends well.  Matrices lie row after row; cuBLAS, which thinks in
- * columns, is asked for the transposed product.
+ * Without a GPU it reports that and exits with 0.  Matrices are stored by rows; cuBLAS expects
+ * columns, so it computes the transposed product.
  */
 #include "collector/api/tacho.h"
 
@@ -33,7 +33,7 @@ struct layer {
 };
 
 static struct layer layers[LAYERS];
-static float *inputs, *losses; /* on the device; losses: one of each row, right or not behind */
+static float *inputs, *losses; /* on the device; `losses`: of each row, then 1 for each right row */
 static int *labels;
 static float *host_inputs, *host_losses; /* pinned */
 static int *host_labels;
@@ -97,7 +97,7 @@ __global__ void bias_relu(float *y, const float *bias, int rows, int out, int is
 	y[i] = is_last || v > 0 ? v : 0;
 }
 
-/* Softmax and cross entropy of a row, and the gradient of its outputs. */
+/* Computes softmax and cross entropy of a row, and the gradient of its outputs. */
 __global__ void softmax_loss(const float *z, const int *label, float *grad, float *loss, int rows)
 {
 	int r = blockIdx.x * blockDim.x + threadIdx.x, best = 0, o;
@@ -116,7 +116,7 @@ __global__ void softmax_loss(const float *z, const int *label, float *grad, floa
 	loss[rows + r] = best == label[r];
 }
 
-/* The gradient goes only through outputs that were above zero. */
+/* Sets the gradient of outputs that were not above zero to 0. */
 __global__ void relu_back(float *grad, const float *y, int count)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -265,7 +265,7 @@ static void network_forward(int rows)
 						rows);
 }
 
-/* Mean loss and the share that is right; waits for the device. */
+/* Returns the mean loss and the share of correct results; waits for the device. */
 static double fetch_loss(int rows, double *right)
 {
 	double loss = 0;

@@ -3,7 +3,7 @@
 
     tacho-record --window steps:10-60 -- python3 samples/train_torch.py
 
-Without PyTorch it says so and ends well.
+Without PyTorch it reports that and exits with 0.
 """
 import argparse
 import os
@@ -25,7 +25,7 @@ CLASSES = 3
 
 
 def make_points(count, generator):
-    """Three spirals that a line does not part."""
+    """Returns three spirals that no line separates."""
     label = torch.arange(count) % CLASSES
     along = torch.rand(count, generator=generator)
     angle = (4.5 * along + label * (6.2831853 / CLASSES)
