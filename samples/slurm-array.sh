@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Makes one report over more recordings than one node should read: each task of an array reads a share
-# of them, and a last job merges the results.  The page is byte for byte that of a single tacho-analyze
-# over all recordings.
+# Makes one report over more recordings than one node should read: each task of an array reads a
+# share of them, and a last job merges the results.  The page is byte for byte that of a single
+# tacho-analyze over all recordings.
 #
 #	sh slurm-array.sh /shared/recordings 16
 #
