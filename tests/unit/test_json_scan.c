@@ -91,6 +91,8 @@ void test_json_faults(void)
 	check_fault("{\"a\":\"b\\", ST_TRUNCATED, 8, "JSON is truncated inside a string");
 	check_fault("{\"a", ST_TRUNCATED, 3, "JSON is truncated inside a string");
 	check_fault("[12", ST_TRUNCATED, 3, "JSON is truncated inside a value");
+	check_fault("[0x", ST_TRUNCATED, 3, "JSON is truncated inside a value");
+	check_fault("[nccl", ST_TRUNCATED, 5, "JSON is truncated inside a value");
 	check_fault("[tr", ST_TRUNCATED, 3, "JSON is truncated inside a value");
 	check_fault("[[1,", ST_TRUNCATED, 4, "JSON is truncated inside an array at depth 2");
 	check_fault("{\"a\":", ST_TRUNCATED, 5, "JSON is truncated inside an object at depth 1");

@@ -173,7 +173,7 @@ static enum look look_number(const uint8_t *p, const uint8_t *end, struct json *
 {
 	const uint8_t *begin = p;
 
-	if (*p == '0' && end - p > 2 && p[1] == 'x' && isxdigit(p[2]))
+	if (*p == '0' && end - p > 1 && p[1] == 'x' && (end - p == 2 || isxdigit(p[2])))
 		return look_bare(p, end, out, after);
 	if (*p == '-')
 		p++;
