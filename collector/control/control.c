@@ -17,14 +17,13 @@
 
 #define WAIT_NS     UINT64_C(2000000000)
 #define PATIENCE_NS UINT64_C(1000000000) /* limit for a connection without a request */
-enum { BACKLOG = 64, PEERS = 16, STACK_BYTES = 512 << 10, STOP_MS = 100 };
+enum { BACKLOG = 64, PEERS = 16, STACK_BYTES = 512 << 10 };
 
 static struct {
 	pthread_t thread;
 	int fd;
 	dev_t device;
 	ino_t inode; /* detects that our descriptor was closed and its number reused */
-	_Atomic bool running, stop;
 } control = { .fd = -1 };
 
 /* ---- commands ---- */
@@ -183,7 +182,7 @@ static void *control_main(void *arg)
 	struct pollfd set[PEERS + 1];
 
 	pthread_setname_np(pthread_self(), "tacho-ctl");
-	while (!control.stop && is_ours()) {
+	while (is_ours()) {
 		unsigned asked = peers.count;
 
 		for (unsigned i = 0; i < asked; i++)
@@ -194,12 +193,11 @@ static void *control_main(void *arg)
 		for (unsigned i = asked; i-- > 0;)
 			if (set[i].revents || peers.all[i].until_ns < now_ns)
 				drop_peer(&peers, i, set[i].revents & POLLIN);
-		if (set[asked].revents && !control.stop && is_ours())
+		if (set[asked].revents && is_ours())
 			accept_peer(&peers);
 	}
 	while (peers.count)
 		drop_peer(&peers, 0, false);
-	control.running = false;
 	return NULL;
 }
 
@@ -244,11 +242,8 @@ void control_start(pid_t pid)
 		control.device = st.st_dev;
 		control.inode = st.st_ino;
 	}
-	control.stop = false;
-	control.running = true;
 	if (make_thread())
 		return;
 	close(control.fd);
 	control.fd = -1;
-	control.running = false;
 }

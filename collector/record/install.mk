@@ -11,7 +11,7 @@ DATADIR := $(PREFIX)/share/tacho
 MAN := $(B)/man/tacho-record.1 $(B)/man/tacho-convert.1 $(B)/man/tacho-analyze.1
 COMPLETION := $(foreach tool,$(notdir $(TOOLS)),$(B)/completion/bash/$(tool) $(B)/completion/zsh/_$(tool))
 DOCS := README.md LICENSE BENCHMARKS.md schemas/LOG.md analyze/DEFINITIONS.md
-EXAMPLES := $(filter-out samples/generate%,$(wildcard samples/*))
+EXAMPLES := $(filter-out samples/generate% %/__pycache__,$(wildcard samples/*))
 
 .PHONY: man uninstall wheel deb
 all: man $(COMPLETION)

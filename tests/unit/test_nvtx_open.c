@@ -107,6 +107,17 @@ void test_nvtx_stack_levels(void)
 	free_stack(s);
 }
 
+/* A range that is open at a window's end keeps the length of a long tail. */
+void test_nvtx_open_record(void)
+{
+	const struct tick_span window = { .begin = 10, .end = 100 };
+	struct ring_record r;
+
+	CHECK(nvtx_open_record(&r, &window, 20, 7, 3, 340));
+	CHECK_U64(r.more, 340);
+	CHECK_U64(r.name, 3);
+}
+
 void test_nvtx_stack_texts(void)
 {
 	struct nvtx_stack *s = new_stack();

@@ -117,7 +117,7 @@ bool nvtx_open_record(struct ring_record *out, const struct tick_span *window, u
 				     .name = name,
 				     .kind = KIND_RANGE,
 				     .subkind = RANGE_NVTX,
-				     .more = (uint8_t)more,
+				     .more = (uint16_t)more,
 				     .flags = RING_NVTX };
 	return thread_clip_open(out, window);
 }
