@@ -6,8 +6,8 @@
 #define STEAL_NS     UINT64_C(100000000)
 #define TAKE_OVER_NS UINT64_C(1000000000)
 #define LIMIT_NS     UINT64_C(2000000000)
-/* Pauses double, as a thousand threads that wake all the time would keep the holder from running.
- */
+/* Pauses double, as a thousand threads that wake all the time would keep the holder from
+ * running. */
 enum { SPINS = 200, PAUSE_NS = 20000, PAUSES_EACH = 4, PAUSE_DOUBLES = 8 };
 
 uint64_t lock_now_ns(void)
@@ -23,7 +23,8 @@ bool lock_is_mine(const struct lock *l)
 	return atomic_load_explicit(&l->holder, memory_order_relaxed) == (uintptr_t)pthread_self();
 }
 
-/* Whether the frame of this thread that has the lock will not run on: handlers last less long. */
+/* Returns whether the interrupted code of this thread that has the lock will not continue, because
+ * handlers do not take this long. */
 static bool takes_over(struct lock *l)
 {
 	uint64_t now = lock_now_ns();

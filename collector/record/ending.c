@@ -24,9 +24,9 @@ struct sum {
 	uint64_t lost[LOSS_END];
 };
 
-/* ---- what the logs hold: block headers and tables alone are read ---- */
+/* ---- contents of the logs, from block headers and tables ---- */
 
-/* One block at the file's place; false: there is no other. */
+/* Reads the block at the file's position; returns false if there is none. */
 static bool take_block(FILE *f, struct log_translation *x, struct sum *sum)
 {
 	uint8_t header[LOG_HEADER_BYTES], payload[LOG_BLOCK_BYTES];
@@ -75,7 +75,7 @@ out:
 	trace_free(t);
 }
 
-/* A FIFO that somebody has put there would make us wait. */
+/* Opens a log.  Only regular files are opened, because a FIFO would block us. */
 static FILE *open_log(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -153,7 +153,7 @@ static void put_size(struct buf *out, uint64_t bytes)
 		buf_putf(out, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
-/* ---- why there is none ---- */
+/* ---- reasons why there is no log ---- */
 
 bool ending_put_disk(const struct config *c, struct buf *out)
 {
@@ -199,7 +199,7 @@ static void put_reason(const struct ending *e, struct buf *out)
 	struct stat st;
 	bool wanted = true;
 
-	getrlimit(RLIMIT_AS, &space); /* the recorder has the same */
+	getrlimit(RLIMIT_AS, &space); /* the recorder has the same limit */
 	struct seen no_space = { .refusal = REFUSED_SPACE, .limit = space.rlim_cur };
 
 	rank_is_wanted(c->ranks, c->rank.rank, &wanted, NULL);
@@ -241,7 +241,7 @@ static void print_line(struct buf *out)
 	buf_clear(out);
 }
 
-/* As a shell takes it. */
+/* Appends a word, quoted for a shell. */
 static void put_quoted(struct buf *out, const char *text)
 {
 	if (!strpbrk(text, " \t\n'\"\\$`*?[]()<>|&;!#~")) {
@@ -263,7 +263,7 @@ static void put_next_step(const struct ending *e, const char *path, struct buf *
 	const char *tool = "tacho-analyze";
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	/* where tacho-record was not found by PATH, tacho-analyze is not either */
+	/* If tacho-record was not found through PATH, tacho-analyze is not either. */
 	if (strchr(e->name, '/') && n > 0) {
 		self[n] = '\0';
 		*strrchr(self, '/') = '\0';

@@ -20,7 +20,7 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Beside the tool, as built, or in lib/ beside its bin/, as installed. */
+/* The library is in the tool's folder, as built, or in ../lib, as installed. */
 enum status preload_find(const char *asked, char out[PATH_MAX], struct error *err)
 {
 	static const char *const places[] = { "libtacho.so", "../lib/libtacho.so.1",
@@ -50,7 +50,8 @@ static void set_variable(const char *name, const char *value, void *arg)
 		unsetenv(name);
 }
 
-/* Sets a variable that names one library, unless the user has named another; returns that one. */
+/* Sets a variable that holds one library, unless the user has set another one, which is
+ * returned. */
 static const char *name_library(const char *variable, const char *library)
 {
 	const char *other = getenv(variable);
@@ -84,8 +85,9 @@ static void set_hook(const char *library)
 }
 
 /*
- * LD_PRELOAD is divided at blanks and colons, and $ begins a word of ld.so's.  A folder with such
- * a name gets a plain one: a link in a folder of this user alone, which stays for later runs.
+ * Returns whether a path can be in LD_PRELOAD, which is split at blanks and colons and in which
+ * ld.so expands $. A folder with another name is replaced by a link with a plain name, in a folder
+ * that only this user can write, which stays for later runs.
  */
 static bool is_plain(const char *path)
 {
@@ -129,7 +131,8 @@ static enum status make_plain(const char *library, char out[PATH_MAX], struct er
 	return ST_OK;
 }
 
-/* gcc's sanitizer wants to be the first library, and ends the program where it is not. */
+/* gcc's AddressSanitizer ends the program if it is not the first library, unless this option is
+ * set. */
 static void set_sanitizer_options(void)
 {
 	static const char ours[] = "verify_asan_link_order=0";
@@ -138,13 +141,14 @@ static void set_sanitizer_options(void)
 
 	buf_init(&text, 1 << 20);
 	buf_putf(&text, "%s", ours);
-	if (before && *before) /* later ones win */
+	if (before && *before) /* later options have precedence */
 		buf_putf(&text, ":%s", before);
 	setenv("ASAN_OPTIONS", buf_text(&text), 1);
 	buf_release(&text);
 }
 
-/* One that is started for each rank has a time of its own, which would take the ranks apart. */
+/* Sets the start time for the run id.  A tacho-record for each rank would have a different time
+ * each and so separate the ranks. */
 static void set_start(const struct config *c)
 {
 	time_t now = time(NULL);
@@ -171,13 +175,13 @@ enum status preload_set(const struct config *c, const char *found, struct preloa
 	}
 	config_export(c, set_variable, NULL);
 	others->cuda = name_library("CUDA_INJECTION64_PATH", found);
-	if (others->cuda) { /* CUDA loads one library: ours, which hands on to that one */
+	if (others->cuda) { /* CUDA loads only one library: ours, which then loads the other */
 		others->cuda = strdup(others->cuda);
 		setenv("TACHO_NEXT_INJECTION", others->cuda ? others->cuda : "", 1);
 		setenv("CUDA_INJECTION64_PATH", found, 1);
 	}
 	others->nvtx = c->nvtx ? name_library("NVTX_INJECTION64_PATH", found) : NULL;
-	if (c->nccl_events != NCCL_NO) /* another tool's plugin is left alone */
+	if (c->nccl_events != NCCL_NO) /* another tool's plugin has precedence */
 		name_library("NCCL_PROFILER_PLUGIN", found);
 	buf_init(&preload, 1 << 20);
 	buf_put_text(&preload, found);

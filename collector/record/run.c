@@ -17,29 +17,29 @@
 #include <unistd.h>
 
 /*
- * How long the canary waits for a signal that we have got already, and we for the canary's answer.
- * timeout(1) sends each signal to its child and then to the group: both count as one, as they do
- * where a program gets the second while the first is pending.
+ * How long the canary waits for a signal that we have received already, and we for its answer.
+ * timeout(1) sends each signal to its child and then to the group: both count as one signal, as
+ * they do if a program gets the second while the first is pending.
  */
 enum { PATIENCE_MS = 10, ANSWER_MS = 500, WATCH_MS = 20 };
 
 struct starter {
-	sigset_t mask;               /* as we got it, for the command */
-	struct sigaction on_sigchld; /* the same */
+	sigset_t mask;               /* our own mask at the start, for the command */
+	struct sigaction on_sigchld; /* our own disposition at the start */
 	pid_t canary;
-	int ask; /* socket to the canary; -1: there is none */
+	int ask; /* socket to the canary; -1: there is no canary */
 };
 
 void run_hold_streams(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0)
-			(void)!open("/dev/null", O_RDWR | O_CLOEXEC); /* takes the lowest number */
+			(void)!open("/dev/null", O_RDWR | O_CLOEXEC); /* the lowest free number */
 }
 
 /* ---- the canary ---- */
 
-/* Whether the signal has come, or comes within a moment. */
+/* Returns whether the signal has come, or comes within PATIENCE_MS. */
 static bool has_come(int number)
 {
 	const struct timespec patience = { .tv_nsec = PATIENCE_MS * 1000000L };
@@ -47,9 +47,9 @@ static bool has_come(int number)
 	int got;
 
 	/*
-	 * kill() of a group holds a lock of the kernel until it has reached all members, and
-	 * setpgid() waits for it.  Of a group outside of our PID namespace we do not know the
-	 * number, and 0 would make another group.
+	 * kill() of a group holds a kernel lock until it has reached all members, and setpgid()
+	 * waits for that lock.  If the group is outside of our PID namespace, its number is unknown
+	 * (0), and setpgid() with 0 would make another group.
 	 */
 	if (getpgrp() > 0)
 		setpgid(0, getpgrp());
@@ -101,7 +101,8 @@ static void canary_main(int fd)
 	_exit(0);
 }
 
-/* Without it, as where the limit of processes is reached, each signal is passed on. */
+/* Starts the canary.  Without one, for instance at the limit of processes, each signal is passed
+ * on. */
 static void start_canary(struct starter *s)
 {
 	const struct timeval patience = { .tv_usec = ANSWER_MS * 1000L };
@@ -127,7 +128,7 @@ static void stop_canary(struct starter *s)
 	if (s->ask < 0)
 		return;
 	close(s->ask);
-	kill(s->canary, SIGKILL); /* it may be stopped */
+	kill(s->canary, SIGKILL); /* SIGKILL, because the canary may be stopped */
 	waitpid(s->canary, NULL, 0);
 	s->canary = 0;
 	s->ask = -1;
@@ -142,7 +143,7 @@ static bool reached_group(struct starter *s, int number)
 	if (send(s->ask, &number, sizeof(number), MSG_NOSIGNAL) == sizeof(number) &&
 	    recv(s->ask, &came, sizeof(came), 0) == sizeof(came))
 		return came;
-	/* an answer that comes late would be taken for the next one's */
+	/* A late answer would be taken for that to the next question, so do without the canary. */
 	stop_canary(s);
 	return false;
 }
@@ -153,7 +154,7 @@ static void child_main(const struct starter *s, char *const *command, pid_t pare
 {
 	int why;
 
-	/* env would have become the command, so a SIGKILL sent to us is meant for it */
+	/* env would have become the command, so a SIGKILL to us must end it, too. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(RUN_NOT_EXECUTABLE);
@@ -165,7 +166,8 @@ static void child_main(const struct starter *s, char *const *command, pid_t pare
 	_exit(RUN_NOT_FOUND);
 }
 
-/* Where the command closes its end of a pipe, nobody is to find it open still. */
+/* Closes our ends of the standard streams, so that a pipe is closed when the command closes its
+ * end. */
 static void let_go_of_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -207,7 +209,7 @@ static enum status start_child(const struct starter *s, struct run *run, struct 
 	return fail(err, ST_ABSENT, NOWHERE, "%s: %s", run->command[0], strerror(why));
 }
 
-/* Our own parent, a shell, is to see that the command was stopped. */
+/* Stops this process, so that our parent, a shell, notices that the command was stopped. */
 static void stop_as_well(struct starter *s, pid_t command, int number)
 {
 	sigset_t one;
@@ -225,7 +227,8 @@ static void stop_as_well(struct starter *s, pid_t command, int number)
 	reached_group(s, 0); /* ends the watch */
 }
 
-/* Takes what has ended, orphans that were given to us as process 1 too; true: the command has. */
+/* Reaps all children that have ended, including orphans if we are process 1.  Returns whether the
+ * command has ended. */
 static bool reap(struct starter *s, struct run *run)
 {
 	bool ended = false;
@@ -268,7 +271,7 @@ static void take_signal(struct starter *s, struct run *run, int number, const si
 	if (reached_group(s, number)) {
 		sigemptyset(&again);
 		sigaddset(&again, number);
-		if (number < SIGRTMIN) /* the same once more, as timeout(1) sends it */
+		if (number < SIGRTMIN) /* discard the second one of timeout(1) */
 			sigtimedwait(&again, NULL, &now);
 	} else if (!run->is_for_us || !run->is_for_us(number, run->child, run->arg)) {
 		pass_on(run, number, info);
@@ -299,9 +302,10 @@ enum status run_command(struct run *run, struct error *err)
 
 	sigemptyset(&plain.sa_mask);
 	sigfillset(&all);
-	/* from here on a signal waits until there is a command that it can be passed on to */
+	/* From here on signals are pending until there is a command to which they can be passed
+	 * on. */
 	sigprocmask(SIG_SETMASK, &all, &s.mask);
-	sigaction(SIGCHLD, &plain, &s.on_sigchld); /* ignored, it would take the exit status away */
+	sigaction(SIGCHLD, &plain, &s.on_sigchld); /* ignored, it would discard the exit status */
 	start_canary(&s);
 	enum status status = start_child(&s, run, err);
 	if (status == ST_OK)
@@ -318,7 +322,7 @@ int run_end_as(int status)
 		return WEXITSTATUS(status);
 	if (!WIFSIGNALED(status))
 		return 1;
-	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 }); /* the command's core is enough */
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 }); /* the command has dumped its core */
 	signal(WTERMSIG(status), SIG_DFL);
 	sigemptyset(&one);
 	sigaddset(&one, WTERMSIG(status));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A step that does not end is told at once: where its process stands, and the others beside it. */
+/* Reports a step that does not end: the state of its process, and of the other processes. */
 #include "collector/arena/arena.h"
 #include "collector/arena/texts.h"
 #include "collector/config/config.h"
@@ -25,7 +25,8 @@ enum { TEXT_MOST = 256 << 10, STACK_SECONDS = 10, NAME_MOST = 200, COLLECTIVE = 
 
 /* ---- watching, in the recorder ---- */
 
-/* The thread that makes steps, of those in a step; what the program writes meanwhile is atomic. */
+/* Returns the thread with the most steps of those that are in a step.  The program writes the
+ * fields atomically at the same time. */
 static struct thread_state *stepping(const struct arena_header *a)
 {
 	uint64_t at = atomic_load_explicit(&a->threads, memory_order_acquire);
@@ -51,7 +52,7 @@ static bool is_mapped(struct recorded *r)
 
 	if (r->watched)
 		return true;
-	/* one that can be made shorter while we read it would end us */
+	/* If the file could be truncated while it is read, SIGBUS would end this process. */
 	int seals = fcntl(r->arena, F_GET_SEALS);
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(r->arena, &st) != 0 ||
 	    st.st_size < ARENA_HEADER)
@@ -85,17 +86,17 @@ bool recorder_hangs(struct recorded *r, uint64_t hang_ns, uint64_t now_ns)
 	return begin && now_ns - r->since_ns >= hang_ns;
 }
 
-/* ---- telling, in a process for each that is told of ---- */
+/* ---- reports, each in a separate process ---- */
 
-/* What the last line is made of. */
+/* Facts about a process for the last line of the report. */
 struct standing {
 	uint32_t rank, world_size;
-	char collective[COLLECTIVE]; /* "": it is in none */
+	char collective[COLLECTIVE]; /* "": it is in no collective */
 };
 struct telling {
 	struct buf out;
 	struct standing *standing;
-	bool any; /* of this thread */
+	bool any; /* there is output for this thread */
 };
 
 static void put_open(struct thread_state *thread, const struct ring_record *r, const void *tail,
@@ -248,7 +249,7 @@ static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standin
 	buf_release(&t.out);
 }
 
-/* ---- who waits for whom ---- */
+/* ---- which rank waits for which ---- */
 
 static void put_ranks(struct buf *out, const struct standing *all, size_t count, bool waits)
 {
@@ -303,7 +304,7 @@ void recorder_tell_hang(struct recorded *all, size_t count, uint64_t hang_ns, ui
 		bool hangs = recorder_hangs(&all[i], hang_ns, now_ns);
 
 		standings[i].rank = RANK_UNKNOWN;
-		pid_t child = fork(); /* the collector's state is static: one arena for a process */
+		pid_t child = fork(); /* static state: one arena for each process */
 		if (child == 0) {
 			tell(&all[i], hangs, now_ns, &standings[i]);
 			_exit(0);

@@ -28,23 +28,23 @@
 enum {
 	BACKLOG = 1024,
 	CLIENTS_MAX = 16384,
-	OFTEN_MS = 100,    /* after a question the arenas are looked into more often */
-	HANG_MS = 200,     /* in which ranks that wait for each other begin to hang */
-	SETTLE_MS = 20000, /* a writer that a slow machine or disk holds up */
+	OFTEN_MS = 100,    /* time after a question with more frequent checks of the arenas */
+	HANG_MS = 200,     /* time within which ranks that wait for each other begin to hang */
+	SETTLE_MS = 20000, /* limit for writers on a slow machine or disk */
 	SETTLE = 's',
-	EXIT_NO_SPACE = 2, /* of a writer: it could not map the arena */
+	EXIT_NO_SPACE = 2, /* exit status of a writer that could not map the arena */
 };
 
 struct server {
-	int listener, starter; /* starter -1: tacho-record is gone */
+	int listener, starter; /* starter -1: tacho-record has ended */
 	struct recorded *clients;
 	size_t count, capacity;
-	int filters;           /* of seccomp, that the recorder itself is under */
-	uint64_t hang_ns;      /* 0: hangs are not told */
-	uint64_t new_hang_ns;  /* when the latest was found; 0: all are told */
-	uint64_t asked_ns;     /* when a program asked, or had its first event, at the latest */
-	bool is_asked;         /* tacho-record waits until all that have died are done */
-	uint32_t killed;       /* writers */
+	int filters;           /* number of seccomp filters of the recorder itself */
+	uint64_t hang_ns;      /* 0: hangs are not reported */
+	uint64_t new_hang_ns;  /* time at which the latest hang was found; 0: all are reported */
+	uint64_t asked_ns;     /* time of the latest question or first event of a program */
+	bool is_asked;         /* tacho-record waits until the logs of dead programs are written */
+	uint32_t killed;       /* number of writers that were killed */
 	struct pollfd *polled; /* listener, starter, then one for each client */
 };
 
@@ -64,12 +64,13 @@ static void keep_only(const struct server *s, const struct recorded *r)
 	close(null);
 }
 
-/* tacho-record's socket stays open in it, so that tacho-record sees when the last of us ends. */
+/* Starts a writer.  It keeps tacho-record's socket open, so that tacho-record notices when the last
+ * of our processes ends. */
 static void start_writer(struct server *s, struct recorded *r)
 {
 	sigset_t end;
 
-	/* it must not come before there is a handler for it */
+	/* SIGTERM must not arrive before the writer has a handler for it. */
 	sigemptyset(&end);
 	sigaddset(&end, SIGTERM);
 	sigprocmask(SIG_BLOCK, &end, NULL);
@@ -89,7 +90,7 @@ static void start_writer(struct server *s, struct recorded *r)
 static void forget(struct server *s, size_t i)
 {
 	struct recorded *c = &s->clients[i];
-	uint64_t look = LOOK_CLOSED; /* children that have inherited the arena need not wait */
+	uint64_t look = LOOK_CLOSED; /* children that have inherited the arena stop waiting */
 
 	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
 	recorder_unwatch(c);
@@ -99,7 +100,7 @@ static void forget(struct server *s, size_t i)
 	*c = s->clients[--s->count];
 }
 
-/* What a program has left whose writer was killed. */
+/* Writes the records of a dead program whose writer was killed. */
 static void take_left(struct server *s, size_t i)
 {
 	const struct recorded *dead = &s->clients[i];
@@ -112,12 +113,12 @@ static void take_left(struct server *s, size_t i)
 	if (child > 0)
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
-	if (child >= 0 && !status) /* else a later tacho-record tries once more */
+	if (child >= 0 && !status) /* otherwise a later tacho-record tries again */
 		arena_remove_file(dead->arena);
 	forget(s, i);
 }
 
-/* Writers that have ended. */
+/* Reaps writers that have ended. */
 static void reap(struct server *s)
 {
 	pid_t pid;
@@ -212,7 +213,7 @@ static void welcome(struct server *s, int peer)
 	int arena = receive(peer, &hello);
 	if (arena < 0)
 		return;
-	/* the same process with another arena has become another program */
+	/* A process that comes with another arena runs another program now. */
 	for (size_t i = 0; i < s->count; i++)
 		if (s->clients[i].pid == (uint32_t)who.pid) {
 			s->clients[i].is_dead = true;
@@ -227,12 +228,13 @@ static void welcome(struct server *s, int peer)
 
 /* ---- the loop ---- */
 
-/* A thread asks whether it is under a filter that we are not under; or one did, while we slept. */
+/* Answers a thread's question whether it is under a filter that the recorder is not under.  A
+ * question that got no answer in time is only reset. */
 static void answer(const struct server *s, const struct recorded *c, uint64_t look)
 {
 	char proc[32];
 
-	/* in a namespace of its own a thread's number is not the one that we see */
+	/* In another PID namespace the thread's number is unknown, so use that of the process. */
 	snprintf(proc, sizeof(proc), "/proc/%u", c->pid == c->inner_pid ? (uint32_t)look : c->pid);
 	if (look & LOOK_SILENT)
 		look = 0;
@@ -241,7 +243,8 @@ static void answer(const struct server *s, const struct recorded *c, uint64_t lo
 	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
 }
 
-/* What a program has noted in its arena, whose size may be anything, so it is not mapped. */
+/* Reads the header of a program's arena: answers a question and starts a writer after the first
+ * event.  The arena is not mapped, because its size cannot be trusted. */
 static void look_into(struct server *s, struct recorded *c)
 {
 	uint64_t look = 0, now_ns = tick_clock_ns(CLOCK_REALTIME);
@@ -285,8 +288,7 @@ static void take_question(struct server *s)
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		close(s->starter);
 		s->starter = -1;
-		s->hang_ns =
-			0; /* nobody reads it, and its stderr may be a pipe that is waited for */
+		s->hang_ns = 0; /* stderr has no reader, or may be a pipe that others wait for */
 		close(STDERR_FILENO);
 	} else if (n > 0) {
 		s->is_asked = true;
@@ -305,8 +307,8 @@ static bool is_dead(const struct recorded *c)
 }
 
 /*
- * A step that takes too long is told once, by an orphan that nobody waits for.  Ranks that wait for
- * each other begin to hang one after the other: they are told of together, when no more come.
+ * Reports a step that takes too long once, in an orphaned process.  Ranks that wait for each other
+ * begin to hang one after the other, so they are reported together, when no more come.
  */
 static void look_for_hangs(struct server *s)
 {
@@ -334,7 +336,7 @@ static void look_for_hangs(struct server *s)
 		waitpid(child, NULL, 0);
 }
 
-/* One round; false: nobody needs us any more. */
+/* Runs one round; returns false when the recorder is no longer needed. */
 static bool serve(struct server *s)
 {
 	struct pollfd *p = s->polled;
@@ -342,8 +344,9 @@ static bool serve(struct server *s)
 	int wait_ms = s->is_asked ? LOOK_MS : -1;
 
 	/*
-	 * Most processes make no event.  Their coming and going does not wake us, as that takes the
-	 * processor from them: they are found at the next look, while there is one.
+	 * Most processes make no event.  Their start and end does not wake the recorder, because
+	 * that would take the processor from them: they are noticed in the next round, while there
+	 * is another client.
 	 */
 	p[0] = (struct pollfd){ .fd = s->count ? -1 : s->listener, .events = POLLIN };
 	p[1] = (struct pollfd){ .fd = s->starter, .events = POLLIN };
@@ -357,14 +360,14 @@ static bool serve(struct server *s)
 		return false;
 	if (p[1].revents)
 		take_question(s);
-	/* in this order, so that who has died before we were asked has its log before we answer */
+	/* In this order, a process that died before the question has its log before the answer. */
 	accept_all(s);
 	reap(s);
 	bool is_busy = false;
-	for (size_t i = s->count; i-- > 0;) { /* one that goes is replaced by the last */
+	for (size_t i = s->count; i-- > 0;) { /* forget() moves the last one to `i` */
 		struct recorded *c = &s->clients[i];
 		c->is_dead = is_dead(c);
-		look_into(s, c); /* in this order, as it may begin and die in between */
+		look_into(s, c); /* in this order, because it may begin and die in between */
 		is_busy |= c->is_dead && c->writer;
 		if (c->is_dead && !c->writer)
 			take_left(s, i);
@@ -407,13 +410,13 @@ static void settle_in(struct server *s)
 	sigset_t none;
 
 	s->filters = seccomp_filters("/proc/self");
-	/* two for each process, also for those that make no event */
+	/* Each process needs two descriptors, even without events. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	prctl(PR_SET_NAME, "tacho-recorder");
-	signal(SIGCHLD, note_child); /* it ends a poll() */
+	signal(SIGCHLD, note_child); /* interrupts poll() */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -486,7 +489,8 @@ enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *e
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* an orphan, so that nobody who waits for all children sees it */
+		/* The recorder is an orphan, so that waiting for all children does not return
+		 * it. */
 		if (fork() != 0)
 			_exit(0);
 		recorder_main(listener, ends[1], hang_ns);
