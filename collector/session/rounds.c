@@ -25,7 +25,8 @@ struct session session = { .lock = LOCK_INITIALIZER, .shared = &own_memory };
 
 bool session_is_mine(void)
 {
-	return session.shared == &own_memory || arena_is_mine();
+	/* not session.shared, which another thread may change that has the lock */
+	return session_words_now() == &own_memory.words || arena_is_mine();
 }
 
 /* Takes the lock in the shared state.  The caller holds the lock of this process. */
