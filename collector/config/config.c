@@ -32,7 +32,7 @@ const struct option config_options[] = {
 	  AT(graphs), "auto" },
 	{ "max-disk", 0, OPTION_SIZE, "SIZE", "keep the newest SIZE of a process's logs; 0: all",
 	  AT(max_disk), "16G" },
-	{ "rotate", 0, OPTION_SIZE, "SIZE", "size of each log; 0: an eighth of --max-disk",
+	{ "rotate", 0, OPTION_SIZE, "SIZE", "size of each log; 0: 1/8 of --max-disk, with CUDA 1/2",
 	  AT(rotate), "0" },
 	{ "min-free", 0, OPTION_SIZE, "SIZE", "stop writing when less disk space is free",
 	  AT(min_free), "64M" },

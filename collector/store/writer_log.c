@@ -264,10 +264,16 @@ void writer_put_window(struct writer *w)
 
 /* ---- the size of all logs of the process ---- */
 
-/* Returns the size in bytes at which a log is closed and another begins; UINT64_MAX: no limit. */
+/*
+ * Returns the size in bytes at which a log is closed and another begins; UINT64_MAX: no limit.  A
+ * rotation loses GPU records that come after it, up to a second of them, so there are fewer
+ * rotations where the program uses CUDA.
+ */
 static uint64_t rotation_bytes(const struct config *c)
 {
-	uint64_t share = c->max_disk ? c->max_disk / 8 : UINT64_MAX;
+	const struct arena_header *a = arena();
+	uint64_t parts = a && atomic_load(&a->has_cuda) ? 2 : 8;
+	uint64_t share = c->max_disk ? c->max_disk / parts : UINT64_MAX;
 
 	return c->rotate && c->rotate < share ? c->rotate : share;
 }
