@@ -198,7 +198,37 @@ static int read_stacks(uint32_t pid, struct buf *said)
 		       : 1;
 }
 
-static void put_python(struct buf *out, uint32_t pid)
+/*
+ * Writes the lines of both readers as one, of the main thread first: "inner (file:line), outer
+ * (file:line); Thread 7: inner ...".  The writer may read `stacks` at any time, so its first byte
+ * comes last.
+ */
+static void note_stacks(char stacks[RECORDED_STACKS], const char *lines)
+{
+	static char out[RECORDED_STACKS];
+	const char *at = strstr(lines, "Thread ");
+	bool begins = true; /* a thread */
+	size_t used = 0;
+
+	for (size_t len; at && *at; at += len + (at[len] != '\0')) {
+		size_t blanks = strspn(at, " "), left = RECORDED_STACKS - used;
+		int n = 0;
+
+		len = strcspn(at, "\n");
+		if (len > blanks && blanks)
+			n = snprintf(out + used, left, "%s%.*s", begins ? "" : ", ",
+				     (int)(len - blanks), at + blanks);
+		else if (len && used)
+			n = snprintf(out + used, left, "; %.*s: ", (int)len, at);
+		begins = len ? !blanks : begins;
+		used += (size_t)n < left ? (size_t)n : left - 1;
+	}
+	memcpy(stacks + 1, out + 1, RECORDED_STACKS - 1);
+	atomic_store((_Atomic char *)stacks, out[0]);
+}
+
+/* Prints the Python stacks of a process, and copies them to `stacks` (may be NULL). */
+static void put_python(struct buf *out, uint32_t pid, char *stacks)
 {
 	char *line, *rest = NULL;
 	struct buf said;
@@ -207,6 +237,8 @@ static void put_python(struct buf *out, uint32_t pid)
 		return;
 	buf_init(&said, TEXT_MOST);
 	int status = read_stacks(pid, &said);
+	if (!status && stacks)
+		note_stacks(stacks, buf_text(&said));
 	if (status == 127)
 		buf_put_text(out,
 			     "tacho:   no Python stacks: neither py-spy nor the program's Python "
@@ -244,7 +276,7 @@ static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standin
 			 hangs ? "hangs: it has not ended for" : "is open for", since);
 	put_threads(&t);
 	if (hangs)
-		put_python(&t.out, r->pid);
+		put_python(&t.out, r->pid, r->stacks);
 	(void)!write(STDERR_FILENO, buf_text(&t.out), t.out.len);
 	buf_release(&t.out);
 }

@@ -74,6 +74,7 @@ bool recorder_live(const struct recorded *r)
 	static struct config config;
 	struct writer_program who = { .pid = r->inner_pid,
 				      .is_gone = is_gone,
+				      .stacks = r->stacks,
 				      .is_alone = r->is_alone };
 	size_t len;
 

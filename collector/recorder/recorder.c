@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -75,6 +76,11 @@ static void start_writer(struct server *s, struct recorded *r)
 	sigaddset(&end, SIGTERM);
 	sigprocmask(SIG_BLOCK, &end, NULL);
 	r->has_begun = true;
+	if (s->hang_ns && !r->stacks) {
+		void *p = mmap(NULL, RECORDED_STACKS, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		r->stacks = p == MAP_FAILED ? NULL : p;
+	}
 	r->writer = fork();
 	if (r->writer == 0) {
 		keep_only(s, r);
@@ -94,6 +100,8 @@ static void forget(struct server *s, size_t i)
 
 	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
 	recorder_unwatch(c);
+	if (c->stacks)
+		munmap(c->stacks, RECORDED_STACKS);
 	close(c->arena);
 	if (c->pidfd >= 0)
 		close(c->pidfd);

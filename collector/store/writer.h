@@ -31,6 +31,7 @@ void writer_wake(struct writer *w);
 struct writer_program {
 	uint32_t pid;        /* pid in the program's own namespace */
 	const char *command; /* its command line */
+	const char *stacks;  /* of a step that hung, written at any time; NULL: none come */
 	bool is_alone; /* if it dies, the writer saves its ring; otherwise tacho-record does */
 	/* Called in each round; returns whether the program died, or its process runs another
 	 * program now. */

@@ -462,11 +462,20 @@ static void note_own_use(struct writer *w)
 	writer_set_attribute(w, "recorder_took", text, false);
 }
 
+void writer_note_stacks(struct writer *w)
+{
+	const char *stacks = w->program ? w->program->stacks : NULL;
+
+	if (stacks && stacks[0])
+		writer_set_attribute(w, "hang_stacks", stacks, false);
+}
+
 void writer_close_log(struct writer *w)
 {
 	if (!w->trace)
 		return;
 	note_own_use(w);
+	writer_note_stacks(w);
 	writer_put_anchor(w);
 	w->ignored = session_ignored();
 	put_about(w);

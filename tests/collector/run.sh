@@ -1084,6 +1084,10 @@ END
 		'^tacho: rank 0 waits in allreduce, to which rank 1 has not come; 1 of 3 ranks are not recorded here$'
 	equal 'at once' "$(tail -1 "$work/told")" over
 	equal 'once' "$(grep -c 'rank 0, process' "$work/told")" 1
+	for rank in 0 1; do
+		"$dump" "$work/log/"*.r$rank.*.0.tacho >"$work/told"
+		expect "a stack in the log of rank $rank" "^about hang_stacks=.*<module> \\($work/out:10\\)"
+	done
 }
 
 # What a sandboxed kernel lacks costs what --doctor says, and no event.

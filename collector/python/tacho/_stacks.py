@@ -231,17 +231,16 @@ def main(pid):
     layout, other = Layout(), Other(pid)
     file = place(os.getpid(), layout.runtime)
     moved = mapped(pid)[file] - mapped(os.getpid())[file]
-    state = other.word(other.word(layout.runtime + moved + layout.interpreter) + layout.threads)
-    for _ in range(MOST):
-        if not state:
-            return
+    states = [other.word(other.word(layout.runtime + moved + layout.interpreter) + layout.threads)]
+    while states[-1] and len(states) < MOST:
+        states.append(other.word(states[-1] + layout.next))
+    for state in filter(None, reversed(states)):  # the main thread is the oldest
         print("Thread 0x%x" % other.word(state + layout.ident))
         try:
             for name, path, line in stack(other, layout, state, id(types.CodeType) + moved):
                 print("    %s (%s:%d)" % (name, path, line))
         except OSError:
             print("    (it runs on)")
-        state = other.word(state + layout.next)
 
 
 if __name__ == "__main__":
