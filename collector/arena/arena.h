@@ -91,8 +91,11 @@ struct arena_header {
 	X(MEMFD, "memfd", "memfd_create(): the rings are in a file of /dev/shm without a name")    \
 	X(NOEXEC, "noexec", "MFD_NOEXEC_SEAL: the memory may be mapped as code")                   \
 	X(SEALS, "seals", "file seals: the memory's size can be changed by who holds it")          \
-	X(PLACE, "place", "MAP_FIXED_NOREPLACE: all memory is mapped at once, see mlockall()")         \
-	X(WIPE, "wipe", "MADV_WIPEONFORK: a child of a bare clone() writes to its parent's rings")
+	X(PLACE, "place", "MAP_FIXED_NOREPLACE: all memory is mapped at once, see mlockall()")     \
+	X(WIPE, "wipe", "MADV_WIPEONFORK: a child of a bare clone() writes to its parent's rings") \
+	X(PEER, "peer", "SO_PEERPIDFD: a program is found by its number")                          \
+	X(PIDFD, "fd_open", "pidfd_open(): the recorder polls whether programs ended")             \
+	X(READ, "readv", "process_vm_readv(): no Python stacks of a program that hangs")
 /* clang-format on */
 enum arena_need {
 #define X(name, word, without) ARENA_##name,
@@ -119,8 +122,12 @@ void arena_remove_file(int fd);
 void arena_limit(size_t bytes, size_t first);
 /* For tests: acts as if the kernel lacked these features ("memfd,seals"); NULL: none. */
 void arena_forbid(const char *words);
-/* Appends a line about the kind of memory that the arena uses, and the features that lack. */
-void arena_doctor(struct buf *out);
+/* Notes whether the kernel has a feature; returns `works`. */
+bool arena_note(enum arena_need need, bool works);
+/* Returns whether a feature may be used. */
+bool arena_allows(enum arena_need need);
+/* Appends `title` and what this process has noted as lacking, or else `if_whole`. */
+void arena_doctor(struct buf *out, const char *title, const char *if_whole);
 
 /*
  * Sets a function that is called with the descriptor of each new arena, before it is closed.  It

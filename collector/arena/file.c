@@ -56,17 +56,17 @@ bool arena_allows(enum arena_need need)
 	return arena_note(need, !(forbidden >> need & 1));
 }
 
-void arena_doctor(struct buf *out)
+void arena_doctor(struct buf *out, const char *title, const char *if_whole)
 {
 	bool any = false;
 
-	buf_put_text(out, "memory    ");
+	buf_put_text(out, title);
 	for (unsigned i = 0; i < ARENA_NEED_COUNT; i++)
 		if (lacking >> i & 1) {
 			buf_putf(out, "%swithout %s", any ? "\n          " : "", needs[i].without);
 			any = true;
 		}
-	buf_put_text(out, any ? "\n" : "shared by memfd, sealed, wiped in children\n");
+	buf_put_text(out, any ? "\n" : if_whole);
 }
 
 bool arena_fits_in(const char *place, uint64_t bytes)

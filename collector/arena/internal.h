@@ -6,10 +6,6 @@
 
 #include <sys/resource.h>
 
-/* Notes whether the kernel has a feature; returns `works`. */
-bool arena_note(enum arena_need need, bool works);
-/* Returns whether a feature may be used. */
-bool arena_allows(enum arena_need need);
 /* Sets the result of arena_refused(), with the value of a resource limit; -1: no limit. */
 void arena_refuse(enum arena_refusal why, int resource);
 /* Creates a file of `bytes` bytes, with space for `threads_first` bytes of threads; returns its

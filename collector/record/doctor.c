@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/record/internal.h"
 
+#include "collector/arena/arena.h"
 #include "collector/arena/introduce.h"
 #include "collector/config/config.h"
 #include "collector/recorder/recorder.h"
@@ -12,7 +13,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static void put_library(const char *library, struct buf *out)
@@ -110,6 +113,24 @@ static void put_recorder(struct buf *out)
 			 filters);
 }
 
+/* Appends how the recorder sees programs from outside. */
+static void put_watching(struct buf *out)
+{
+	int pair[2] = { -1, -1 }, fd = -1;
+	char from = 1, to = 0;
+	struct iovec theirs = { &from, 1 }, ours = { &to, 1 };
+
+	arena_forbid(getenv("TACHO_WITHOUT"));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
+		fd = recorder_pidfd(pair[0], getpid());
+	arena_note(ARENA_READ, arena_allows(ARENA_READ) &&
+				       process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0) == 1);
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+	arena_doctor(out, "watching  ", "by pidfd; Python stacks by process_vm_readv\n");
+}
+
 void record_doctor(const struct config *c, const char *library, char **command, struct buf *out)
 {
 	static const char *const names[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
@@ -138,6 +159,7 @@ void record_doctor(const struct config *c, const char *library, char **command, 
 	if (made)
 		rmdir(folder);
 	put_recorder(out);
+	put_watching(out);
 	if (c->rank.rank != RANK_UNKNOWN)
 		buf_putf(out, "rank      %u of %u, by %s\n", c->rank.rank, c->rank.world_size,
 			 c->rank.launcher);

@@ -149,18 +149,20 @@ static void reap(struct server *s)
 		}
 }
 
-static int pidfd_of(int peer, pid_t pid)
+int recorder_pidfd(int peer, pid_t pid)
 {
 	int fd = -1;
 	socklen_t len = sizeof(fd);
 
-	if (getsockopt(peer, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0)
+	if (arena_allows(ARENA_PEER) &&
+	    arena_note(ARENA_PEER, !getsockopt(peer, SOL_SOCKET, SO_PEERPIDFD, &fd, &len)))
 		return fd;
 #ifdef SYS_pidfd_open
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-#else
-	return -1;
+	if (arena_allows(ARENA_PIDFD))
+		fd = (int)syscall(SYS_pidfd_open, pid, 0);
 #endif
+	arena_note(ARENA_PIDFD, fd >= 0);
+	return fd;
 }
 
 static bool has_room(struct server *s)
@@ -231,7 +233,7 @@ static void welcome(struct server *s, int peer)
 	s->clients[s->count++] = (struct recorded){ .pid = (uint32_t)who.pid,
 						    .inner_pid = hello.pid,
 						    .arena = arena,
-						    .pidfd = pidfd_of(peer, who.pid) };
+						    .pidfd = recorder_pidfd(peer, who.pid) };
 }
 
 /* ---- the loop ---- */
@@ -437,6 +439,7 @@ static void recorder_main(int listener, int starter, uint64_t hang_ns)
 	setsid();
 	recorder_close_others(3, listener, starter);
 	settle_in(&s);
+	arena_forbid(getenv("TACHO_WITHOUT"));
 	leave_streams(hang_ns != 0);
 	(void)!chdir("/");
 	if (has_room(&s))

@@ -60,6 +60,9 @@ unsigned recorder_settle(struct recorder *r);
  */
 int recorder_serve_program(uint32_t pid);
 
+/* Returns a descriptor for the process behind a socket, which has the number `pid`; -1: this kernel
+ * has none. */
+int recorder_pidfd(int peer, pid_t pid);
 /* Closes inherited descriptors from `from` on, because one may be a pipe that others wait for, but
  * not `first` and `second`. */
 void recorder_close_others(int from, int first, int second);

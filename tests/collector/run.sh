@@ -1092,7 +1092,7 @@ END
 
 # What a sandboxed kernel lacks costs what --doctor says, and no event.
 test_without() {
-	for need in memfd noexec seals place wipe memfd,wipe,place; do
+	for need in memfd noexec seals place wipe memfd,wipe,place peer peer,fd_open; do
 		TACHO_WITHOUT=$need recorded all steps 12
 		tell 0
 		expect "whole without $need" '^log whole=1 .* unread=0'
@@ -1102,7 +1102,12 @@ test_without() {
 	TACHO_WITHOUT=seals,wipe "$record" --doctor >"$work/told" 2>&1
 	expect seals '^memory    without file seals'
 	expect wipe '^          without MADV_WIPEONFORK'
+	TACHO_WITHOUT=peer,fd_open,readv "$record" --doctor >"$work/told" 2>&1
+	expect peer '^watching  without SO_PEERPIDFD'
+	expect fd_open '^          without pidfd_open'
+	expect readv '^          without process_vm_readv'
 	"$record" --doctor >"$work/told" 2>&1
+	expect watching '^watching  (by pidfd|without )'
 	expect all '^memory    (shared by memfd, sealed, wiped in children|without )'
 }
 

@@ -172,7 +172,7 @@ static void api_doctor(struct buf *out)
 		tick_init(session_config()->clock);
 	buf_putf(out, "clock     %s, %.1f ns a reading\n", tick_name(), tick_cost_ns());
 	names_open();
-	arena_doctor(out);
+	arena_doctor(out, "memory    ", "shared by memfd, sealed, wiped in children\n");
 }
 
 const struct probe_type probe_api = {

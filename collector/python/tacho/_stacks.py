@@ -27,6 +27,8 @@ class Other:
 
     def __init__(self, pid):
         self.pid = pid
+        if "readv" in os.environ.get("TACHO_WITHOUT", ""):
+            raise OSError("this kernel lacks process_vm_readv()")
         self.call = ctypes.CDLL(None, use_errno=True).process_vm_readv
         self.call.restype = ctypes.c_ssize_t
 
