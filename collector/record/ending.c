@@ -192,6 +192,32 @@ static void put_window(const struct ending *e, struct buf *out)
 				  "tacho_step()), no GPU and no NVTX was used");
 }
 
+/* Returns whether a word of options before the program's name contains one of these letters. */
+static bool has_option(char *const *words, const char *letters)
+{
+	for (; *words && (*words)[0] == '-'; words++)
+		if ((*words)[1] != '-' && strpbrk(*words, letters))
+			return true;
+	return false;
+}
+
+/* Appends why a command without steps may have none: it leaves out what tacho-record sets for it.
+ */
+static void put_hidden(const struct ending *e, struct buf *out)
+{
+	for (char *const *word = e->command; word && *word; word++) {
+		const char *slash = strrchr(*word, '/'), *name = slash ? slash + 1 : *word;
+
+		if (!strcmp(name, "env") && word[1] &&
+		    (!strcmp(word[1], "-") || !strcmp(word[1], "--ignore-environment") ||
+		     has_option(word + 1, "i")))
+			buf_put_text(out, "; what env -i starts is not recorded");
+		else if (!strncmp(name, "python", 6) && has_option(word + 1, "ISE"))
+			buf_put_text(out, "; python -I, -S and -E load no hook, so steps and "
+					  "phases are not detected");
+	}
+}
+
 static void put_reason(const struct ending *e, struct buf *out)
 {
 	const struct config *c = e->config;
@@ -317,11 +343,14 @@ void ending_print(const struct ending *e, const struct found *before, const stru
 	buf_init(&out, LINE_MAX_BYTES);
 	if (sum.logs) {
 		put_logs(e, &sum, first, &out);
+		if (!sum.steps)
+			put_hidden(e, &out);
 		print_line(&out);
 		put_next_step(e, sum.logs == 1 ? first : e->config->out, &out);
 	} else {
 		buf_put_text(&out, "no log was written: ");
 		put_reason(e, &out);
+		put_hidden(e, &out);
 		buf_put_text(&out, e->note);
 	}
 	print_line(&out);

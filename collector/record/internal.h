@@ -115,6 +115,7 @@ struct found;
 struct ending {
 	const struct config *config;
 	const char *name; /* argv[0] */
+	char *const *command;
 	const char *note; /* text at the end of the first line */
 	bool had_folder;  /* the folder for logs could be used at the start */
 	unsigned rings_left;

@@ -214,7 +214,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 	struct error err;
 	char note[PATH_MAX + 100] = "";
 	bool made = false;
-	struct ending ending = { .config = c, .name = o->name, .note = note };
+	struct ending ending = { .config = c, .name = o->name, .command = command, .note = note };
 
 	ending.had_folder = prepare_folder(c->out, &made);
 	bool keeps_rings = prepare_rings(c);
