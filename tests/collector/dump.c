@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CEILING = 64 << 20, ROWS = 4096 };
+enum { CEILING = 64 << 20, ROWS = 1 << 16 };
 
 struct row {
 	uint32_t name, kind, tracks, last_track;
@@ -52,8 +52,10 @@ static void count_event(const struct event *e)
 		if (rows[i].name == e->name && rows[i].kind == e->kind &&
 		    (!per_track || rows[i].track == e->track))
 			break;
-	if (i == ROWS)
-		return;
+	if (i == ROWS) {
+		printf("more than %d names\n", ROWS);
+		exit(1);
+	}
 	if (i == row_count)
 		rows[row_count++] =
 			(struct row){ .name = e->name, .kind = e->kind, .track = e->track };
