@@ -40,7 +40,7 @@ const struct option config_options[] = {
 	  "flight recorder: keep the last SIZE, save it on a trigger", AT(ring), "0" },
 	{ "save-on", 0, OPTION_TEXT, "LIST",
 	  "when to save the ring: slow=1.5 (times the median step), "
-	  "hang=300s, signal, death; min=5ms, cool=60s, keep=3",
+	  "hang=300s, signal, death; min=5ms, cool=60s, keep=3, stacks=USR2",
 	  AT(save_on), "signal,death" },
 	{ "ring-dir", 0, OPTION_TEXT, "DIR",
 	  "local folder for the ring (default: --out); on tmpfs, threads' rings too", AT(ring_dir),

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,6 +252,28 @@ static void put_python(struct buf *out, uint32_t pid, char *stacks)
 	buf_release(&said);
 }
 
+/* Sends the signal on which Python's faulthandler prints stacks, unless it would end the program.
+ */
+static void ask_for_stacks(struct buf *out, uint32_t pid, int number)
+{
+	char path[64], text[8192], *caught;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	caught = strstr(text, "\nSigCgt:");
+	if (caught && strtoull(caught + sizeof("\nSigCgt:") - 1, NULL, 16) >> (number - 1) & 1 &&
+	    kill((pid_t)pid, number) == 0)
+		buf_putf(out, "tacho:   signal %d was sent: the program prints its stacks\n",
+			 number);
+	else
+		buf_putf(out, "tacho:   signal %d was not sent: the program does not handle it\n",
+			 number);
+}
+
 static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standing *standing)
 {
 	static struct config config;
@@ -277,6 +300,8 @@ static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standin
 	put_threads(&t);
 	if (hangs)
 		put_python(&t.out, r->pid, r->stacks);
+	if (hangs && config.trigger_spec.stacks_signal)
+		ask_for_stacks(&t.out, r->pid, config.trigger_spec.stacks_signal);
 	(void)!write(STDERR_FILENO, buf_text(&t.out), t.out.len);
 	buf_release(&t.out);
 }

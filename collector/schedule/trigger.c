@@ -73,6 +73,8 @@ static enum status parse_word(struct trigger_spec *out, const char *text, size_t
 			return ST_OK;
 		return fail(err, ST_USAGE, NOWHERE, "keep= must be from 1 to %d", TRIGGER_KEEP_MAX);
 	}
+	if (begins(text, len, "stacks=", &key))
+		return signal_parse(text + key, len - key, &out->stacks_signal, err);
 	if (begins(text, len, "signal=", &key)) {
 		out->signal = true;
 		return signal_parse(text + key, len - key, &out->signal_number, err);
@@ -84,7 +86,7 @@ static enum status parse_word(struct trigger_spec *out, const char *text, size_t
 	else
 		return fail(err, ST_USAGE, NOWHERE,
 			    "%.*s: must be slow=1.5, hang=300s, signal, death, min=5ms, cool=60s, "
-			    "keep=3 or none",
+			    "keep=3, stacks=USR2 or none",
 			    (int)(len < 40 ? len : 40), text);
 	return ST_OK;
 }

@@ -36,9 +36,10 @@ struct trigger_spec {
 	uint64_t keep;     /* number of slow steps whose logs are kept, the longest ones */
 	bool signal, death;
 	int signal_number; /* signal to the program; 0: none, only to tacho-record */
+	int stacks_signal; /* signal on which a program that hangs prints its stacks; 0: none */
 };
 /* Parses "slow=1.5,hang=300s,signal,death"; "signal=USR2" for a signal to the program; min=5ms,
- * cool=60s, keep=3; or "none". */
+ * cool=60s, keep=3, stacks=USR2; or "none". */
 enum status trigger_parse(struct trigger_spec *out, const char *text, struct error *err);
 
 enum {

@@ -310,8 +310,9 @@ static void remove_oldest(struct writer *w)
 		free(log->path);
 	}
 	w->closed_count -= count;
-	memmove(w->closed_logs, w->closed_logs + count,
-		w->closed_count * sizeof(w->closed_logs[0]));
+	if (count)
+		memmove(w->closed_logs, w->closed_logs + count,
+			w->closed_count * sizeof(w->closed_logs[0]));
 }
 
 void writer_rotate(struct writer *w)

@@ -1090,6 +1090,21 @@ END
 	done
 }
 
+# Python prints its stacks itself only where a signal for that is named, and who does not handle it
+# does not get it.
+test_hang_signal() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	command -v python3 >/dev/null || { skip='no python3'; return; }
+	echo 'import time, tacho; tacho.step(); time.sleep(1.5)' >"$work/out"
+	"$record" -q --out "$work/log" --save-on hang=500ms,stacks=USR2 -- python3 "$work/out" 2>"$work/told"
+	equal status $? 0
+	expect 'it was sent' '^tacho:   signal 12 was sent'
+	expect 'by faulthandler' "^  File \"$work/out\", line 1 in <module>"
+	"$record" -q --out "$work/log" --save-on hang=200ms,stacks=USR2 -- "$traced_program" silent 900 2>"$work/told"
+	equal 'status of who does not handle it' $? 0
+	expect 'it was not sent' '^tacho:   signal 12 was not sent'
+}
+
 # What a sandboxed kernel lacks costs what --doctor says, and no event.
 test_without() {
 	for need in memfd noexec seals place wipe memfd,wipe,place peer peer,fd_open; do

@@ -76,11 +76,25 @@ def _is_yes(name):
     return os.environ.get(name, "").strip().lower() in ("1", "true", "yes", "on")
 
 
+def _print_stacks_on(words):
+    """--save-on stacks=USR2: the signal on which the stacks of all threads are printed to stderr."""
+    for word in words.split(","):
+        name = word[len("stacks="):] if word.startswith("stacks=") else ""
+        if name:
+            import faulthandler
+            import signal
+            name = name.upper()
+            number = int(name) if name.isdigit() else getattr(signal, "SIG" + name[3 * name.startswith("SIG"):])
+            faulthandler.register(number, all_threads=True)
+
+
 def _begin():
     sys.path[:] = [each for each in sys.path if os.path.abspath(each) != _HERE]
     if sys.version_info < (3, 8):
         sys.path.append(_FOLDER)
         return
+    if _is_yes("TACHO_ENABLED"):
+        _print_stacks_on(os.environ.get("TACHO_SAVE_ON", ""))
     watched = _FRAMEWORKS if _is_yes("TACHO_AUTO") and _is_yes("TACHO_ENABLED") else ()
     sys.meta_path.insert(0, _Finder(watched))
 
