@@ -77,9 +77,10 @@ static void start_writer(struct server *s, struct recorded *r)
 	sigprocmask(SIG_BLOCK, &end, NULL);
 	r->has_begun = true;
 	if (s->hang_ns && !r->stacks) {
-		void *p = mmap(NULL, RECORDED_STACKS, PROT_READ | PROT_WRITE,
-			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		r->stacks = p == MAP_FAILED ? NULL : p;
+		r->stacks = mmap(NULL, RECORDED_STACKS, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (r->stacks == MAP_FAILED)
+			r->stacks = NULL;
 	}
 	r->writer = fork();
 	if (r->writer == 0) {
