@@ -80,7 +80,7 @@ bool facts_spread(const struct facts *f, struct spread *out)
 		if (end - first == f->ranks)
 			add_name(all + first, f->ranks, sums, out);
 	}
-	if (out->names) {
+	if (sums && out->names) {
 		struct table *ranks = tables_find(f->tables, "ranks");
 		out->least_ns = sums[0];
 		for (size_t i = 0; i < f->ranks; i++) {

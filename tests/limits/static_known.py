@@ -33,7 +33,7 @@ KNOWN = [
     ("collector/config/preset.c", "dereference of NULL", "find_preset(name)->", "it was found before, or is a row's own"),
     ("schemas/base/buf.h", "use of NULL", "strlen(text)", "a key in a preset's text is a row, and has a fallback"),
     ("analyze/report/check/judge.c", "core.NullDereference", "row[FACT_windows_held]", "table_row() fills it or fails"),
-    ("analyze/format/diff/diff.c", "core.NonNullParamChecker", "strcmp(p->", "of equal classes both have a phase, or both a cause"),
+    ("analyze/format/diff/diff.c", "core.NullDereference", "*p = (struct diff_part)", "there are as many parts as owners, made before"),
     ("analyze/engine/hist.c", "UndefinedBinaryOperatorResult", "octave", "a bucket is one of bucket_of(), so octaves are below 60"),
     ("analyze/findings/spread.c", "core.NullDereference", "sums[0]", "there are names only where there was memory"),
     ("analyze/findings/spread.c", "dereference of possibly-NULL ‘sums’", "", "there are names only where there was memory"),
