@@ -111,7 +111,8 @@ void writer_has_stored(struct writer *w, bool closes);
 void writer_flush_log(struct writer *w, uint64_t now_ns);
 /* Ends the log with its END block, or does nothing if no log is open.  A ring is removed. */
 void writer_close_log(struct writer *w);
-/* Frees the attributes that probes have set.  Call it only after the last log. */
+/* Frees the attributes that probes have set, and the list of logs.  Call it only after the last
+ * log. */
 void writer_free_attributes(struct writer *w);
 /* Adds the Python stacks of a step that hung, if there are any, to the process in the log. */
 void writer_note_stacks(struct writer *w);

@@ -352,9 +352,6 @@ static struct writer *make_writer(const struct config *config,
 static void free_writer(struct writer *w)
 {
 	writer_free_attributes(w);
-	while (w->closed_count)
-		free(w->closed_logs[--w->closed_count].path);
-	free(w->closed_logs);
 	free(w->probes);
 	free(w);
 }

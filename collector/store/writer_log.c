@@ -217,6 +217,11 @@ void writer_free_attributes(struct writer *w)
 		free(w->process_attribute[w->attribute_count - 1].key);
 		free(w->process_attribute[w->attribute_count - 1].text);
 	}
+	while (w->closed_count)
+		free(w->closed_logs[--w->closed_count].path);
+	free(w->closed_logs);
+	w->closed_logs = NULL;
+	w->closed_cap = 0;
 }
 
 /* Adds an anchor: the narrowest of several readings of all clocks. */

@@ -81,8 +81,9 @@ static bool shape_of(const struct bytes *packet, struct shape *s)
 	for (; pb_next_padded(&b, &f); at = b.at) {
 		bool is_event = f.wire == PB_BYTES && f.number == 11;
 
-		if (!is_event && (f.wire != PB_VARINT || f.number > 79 ||
-				  (f.number != 79 && !(numbers >> f.number & 1))))
+		if (!is_event &&
+		    (f.wire != PB_VARINT || f.number > 79 ||
+		     (f.number != 79 && (f.number > 63 || !(numbers >> f.number & 1)))))
 			return false;
 		for (value = at; *value++ & 0x80;) {
 		}
