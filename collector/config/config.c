@@ -39,7 +39,7 @@ const struct option config_options[] = {
 	{ "ring", 0, OPTION_SIZE, "SIZE",
 	  "flight recorder: keep the last SIZE, save it on a trigger", AT(ring), "0" },
 	{ "save-on", 0, OPTION_TEXT, "LIST",
-	  "when to save the ring: slow=1.5 (times the median step), "
+	  "when to save the ring: slow=1.5 (times the median), "
 	  "hang=300s, signal, death; min=5ms, cool=60s, keep=3, stacks=USR2",
 	  AT(save_on), "signal,death" },
 	{ "ring-dir", 0, OPTION_TEXT, "DIR",
