@@ -132,10 +132,10 @@ extern const struct report_type report_base; /* inputs, ranks, losses, trust: pa
 /* All tables are below `ranks` and begin with its key columns (DEFINITIONS.md 8). */
 enum { RANK_KEYS = 3 };
 #define RANK_COLUMNS                                                                               \
-	{ "rank", "rank", CELL_U64, KEY, NULL, "the rank in the job; null: the file has none" },   \
-		{ "host", NULL, CELL_TEXT, KEY, NULL, "the host's name" },                         \
+	{ "rank", "rank", CELL_U64, KEY, NULL, "rank in the job; null: the file has none" },       \
+		{ "host", NULL, CELL_TEXT, KEY, NULL, "name of the host" },                        \
 	{                                                                                          \
-		"pid", NULL, CELL_U64, KEY, NULL, "the process id on the host"                     \
+		"pid", NULL, CELL_U64, KEY, NULL, "process id given by the operating system"       \
 	}
 extern const struct table_type table_ranks;
 

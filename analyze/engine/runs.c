@@ -199,10 +199,10 @@ enum status runs_read(struct engine_result *out, const struct engine_request *ho
 
 #define RUN_COLUMNS(X)                                                                             \
 	X(RUN_NUMBER, "run", "run", U64, KEY, "number of the run, from 1, in order of time")       \
-	X(RUN_BEGIN, "begin_ns", NULL, U64, MAX, "since the Unix epoch")                           \
-	X(RUN_ID, "run_id", "id", TEXT, MAX, "identifies the run; null: identified by its times")  \
-	X(RUN_INPUTS, "inputs", "inputs", U64, SUM, "inputs of this run")                          \
-	X(RUN_PATH, "path", "first input", TEXT, MAX, "the input that begins first")               \
+	X(RUN_BEGIN, "begin_ns", NULL, U64, MAX, "begin of the run since the Unix epoch")          \
+	X(RUN_ID, "run_id", "id", TEXT, MAX, "recorded id of the run; null: known by its times")   \
+	X(RUN_INPUTS, "inputs", "inputs", U64, SUM, "number of inputs of the run")                 \
+	X(RUN_PATH, "path", "first input", TEXT, MAX, "path of the input that begins first")       \
 	X(RUN_ANALYSED, "analysed", "analysed", BOOL, MAX, "all other tables describe this run")
 TABLE(runs, RUN_COLUMNS, .null_texts = "run_id", .is_seldom = true);
 

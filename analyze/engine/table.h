@@ -60,8 +60,8 @@ struct column {
  * it combines, the meaning, and `.of = "..."` for a share:
  *
  * 	#define SPILL_COLUMNS(X)                                                    \
- * 		X(SPILL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "its number") \
- * 		X(SPILL_PCT, "pct", "%", F64, DERIVED, "bytes / all", .of = "bytes")
+ * 		X(SPILL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "device number") \
+ * 		X(SPILL_PCT, "pct", "%", F64, DERIVED, "bytes / all bytes", .of = "bytes")
  * 	enum { SPILL_COLUMNS(COLUMN_PLACE) };
  *
  * 	.columns = COLUMNS(RANK_COLUMNS, SPILL_COLUMNS(COLUMN_ROW)),

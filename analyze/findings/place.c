@@ -17,13 +17,13 @@
 #include <stdlib.h>
 
 #define PLACE_COLUMNS(X)                                                                           \
-	X(PLACE_WHAT = RANK_KEYS, "what", NULL, TEXT, KEY, "what work does, or an idle cause")     \
+	X(PLACE_WHAT = RANK_KEYS, "what", NULL, TEXT, KEY, "kind of work, or cause of idle time")  \
 	X(PLACE_SHORT, "is_short", NULL, U64, KEY,                                                 \
-	  "1: kernels under 10 us on average; launches of over 1 ms")                              \
-	X(PLACE_NAME, "place", NULL, TEXT, KEY, "with stars for numbers")                          \
-	X(PLACE_NS, "ns", NULL, U64, SUM, "of the GPU")                                            \
-	X(PLACE_FIRST, "first", NULL, TEXT, MIN, "the place with its numbers, the first by bytes") \
-	X(PLACE_LAST, "last", NULL, TEXT, MAX, "the same, the last")
+	  "1: kernels under 10 us on average (communication: 50 us), or launch calls over 1 ms")   \
+	X(PLACE_NAME, "place", NULL, TEXT, KEY, "place in the model, with * for numbers")          \
+	X(PLACE_NS, "ns", NULL, U64, SUM, "GPU time or idle time at the place")                    \
+	X(PLACE_FIRST, "first", NULL, TEXT, MIN, "place with its numbers, first in byte order")    \
+	X(PLACE_LAST, "last", NULL, TEXT, MAX, "place with its numbers, last in byte order")
 static RANK_TABLE(places, &table_ranks, PLACE_COLUMNS, .nest = NEST_NEVER);
 
 #define IDLE_PREFIX "idle_causes." /* prefix of figures in rules */

@@ -25,45 +25,45 @@ enum {
 	FOUND_BRIEF
 };
 #define FINDING_COLUMNS(X)                                                                         \
-	X(FINDING_PLACE, "place", NULL, U64, KEY, "1: the largest saving")                         \
+	X(FINDING_PLACE, "place", NULL, U64, KEY, "position in the list; 1: fix it first")         \
 	X(FINDING_RULE, "rule", "rule", TEXT, KEY, "name of the rule; see --explain RULE")         \
-	X(FINDING_ABOUT, "about", "about", TEXT, MAX, "the rule in a few words")                   \
+	X(FINDING_ABOUT, "about", "about", TEXT, MAX, "subject of the rule in a few words")        \
 	X(FINDING_SAVING_NS_PER_STEP, "saving_ns_per_step", "saving", U64, MAX,                    \
-	  "saving of this finding alone, by replay; without a replay most_ns_per_step; 0: saves "  \
-	  "memory, not time")                                                                      \
+	  "saving per step of this finding alone, by replay; without a replay most_ns_per_step; "  \
+	  "0: it saves memory, not time")                                                          \
 	X(FINDING_MOST_NS_PER_STEP, "most_ns_per_step", "time", U64, MAX,                          \
-	  "time that the finding is about; a change may save less of it, or more than it")         \
+	  "time per step that the finding is about; a change may save less or more than it")       \
 	X(FINDING_REPLAYED, "is_replayed", NULL, BOOL, MAX, "the saving comes from a replay")      \
-	X(FINDING_EDITS, "edits", NULL, TEXT, MAX, "edits as in --what-if; null: none")            \
+	X(FINDING_EDITS, "edits", NULL, TEXT, MAX, "replayed edits as in --what-if; null: none")   \
 	X(FINDING_SHARE_OF_STEP, "share_of_step", "%", F64, DERIVED,                               \
-	  "saving / mean wall of a step", .of = "step")                                            \
-	X(FINDING_EVIDENCE, "evidence", "evidence", TEXT, MAX, "what was seen")                    \
+	  "saving / mean wall time of a step", .of = "step")                                       \
+	X(FINDING_EVIDENCE, "evidence", "evidence", TEXT, MAX, "what the recording shows")         \
 	X(FINDING_ADVICE, "advice", "advice", TEXT, MAX, "what to change")                         \
-	X(FINDING_BEHIND, "behind", NULL, WORDS, MAX, "keys of the figures used")                  \
+	X(FINDING_BEHIND, "behind", NULL, WORDS, MAX, "keys of the figures that it uses")          \
 	X(FINDING_WHERE, "where", "where", TEXT, MAX,                                              \
-	  "places in the model with most of the time; empty: unknown")                             \
+	  "places in the model that take most of the time; empty: unknown")                        \
 	X(FINDING_BRIEF, "brief", NULL, TEXT, DERIVED, "the evidence in a few words")
 static TABLE(findings, FINDING_COLUMNS, .null_texts = "edits", .is_finished = true);
 
 #define WORK_COLUMNS(X)                                                                            \
-	X(WORK_PHASE = RANK_KEYS, "phase", NULL, TEXT, KEY, "in which they were launched")         \
-	X(WORK_WORK, "work", NULL, TEXT, KEY, "what they do, by their names")                      \
-	X(WORK_COUNT_, "count", NULL, U64, SUM, "kernels")                                         \
-	X(WORK_NS, "ns", NULL, U64, SUM, "their time")                                             \
+	X(WORK_PHASE = RANK_KEYS, "phase", NULL, TEXT, KEY, "phase of the launches")               \
+	X(WORK_WORK, "work", NULL, TEXT, KEY, "kind of work of the kernels, by their names")       \
+	X(WORK_COUNT_, "count", NULL, U64, SUM, "number of kernels")                               \
+	X(WORK_NS, "ns", NULL, U64, SUM, "total duration of the kernels")                          \
 	X(WORK_SHORT, "short_count", NULL, U64, SUM,                                               \
-	  "shorter than 10 us, communication than 50 us")                                          \
-	X(WORK_SHORT_NS, "short_ns", NULL, U64, SUM, "their time")
+	  "kernels shorter than 10 us, or 50 us if they communicate")                              \
+	X(WORK_SHORT_NS, "short_ns", NULL, U64, SUM, "total duration of the short kernels")
 static RANK_TABLE(work, &table_ranks, WORK_COLUMNS, .nest = NEST_NEVER);
 
 #define GAP_COLUMNS(X)                                                                             \
-	X(GAP_CAUSE = RANK_KEYS, "cause", NULL, TEXT, KEY, "as in idle_causes")                    \
-	X(GAP_PHASE, "phase", NULL, TEXT, KEY, "of what was launched; null: not launched")         \
+	X(GAP_CAUSE = RANK_KEYS, "cause", NULL, TEXT, KEY, "idle cause, as in idle_causes")        \
+	X(GAP_PHASE, "phase", NULL, TEXT, KEY, "phase of the launched work; null: not launched")   \
 	X(GAP_PART, "part", NULL, TEXT, KEY,                                                       \
-	  "lead before the first mark, tail behind the last, or span")                             \
+	  "lead: before the first mark; tail: after the last mark; span: between them")            \
 	X(GAP_KIND, "kind", NULL, TEXT, KEY,                                                       \
-	  "zero: of filling with zeros; search: of unused parameters; long: of a call over 1 ms")  \
-	X(GAP_NS, "ns", NULL, U64, SUM, "not busy")                                                \
-	X(GAP_COUNT, "count", NULL, U64, SUM, "idle segments")
+	  "zero: fills with zeros; search: for unused parameters; long: call over 1 ms; plain")    \
+	X(GAP_NS, "ns", NULL, U64, SUM, "time in which the GPU is not busy")                       \
+	X(GAP_COUNT, "count", NULL, U64, SUM, "number of idle segments")
 static RANK_TABLE(gaps, &table_ranks, GAP_COLUMNS, .nest = NEST_NEVER, .null_texts = "phase");
 
 /* ---- accumulator ------------------------------------------------------------------------ */

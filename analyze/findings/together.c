@@ -31,13 +31,13 @@ enum status found_replay(const struct facts *f, struct found *all, size_t count,
 }
 
 #define TOGETHER_COLUMNS(X)                                                                        \
-	X(TOGETHER_OF, "of", NULL, TEXT, KEY, "the run")                                           \
-	X(TOGETHER_PLACES, "places", NULL, TEXT, MAX, "the findings, such as 1, 2 and 3")          \
-	X(TOGETHER_EDITS, "edits", NULL, TEXT, MAX, "as in --what-if")                             \
-	X(TOGETHER_BASELINE, "baseline_step_ns", NULL, U64, MAX, "median of the replayed steps")   \
-	X(TOGETHER_STEP, "step_ns", NULL, U64, MAX, "the median step with all of these edits")     \
+	X(TOGETHER_OF, "of", NULL, TEXT, KEY, "always the word run")                               \
+	X(TOGETHER_PLACES, "places", NULL, TEXT, MAX, "positions of the findings: 1, 2 and 3")     \
+	X(TOGETHER_EDITS, "edits", NULL, TEXT, MAX, "edits of the findings, as in --what-if")      \
+	X(TOGETHER_BASELINE, "baseline_step_ns", NULL, U64, MAX, "median replayed step, unedited") \
+	X(TOGETHER_STEP, "step_ns", NULL, U64, MAX, "median replayed step with all these edits")   \
 	X(TOGETHER_NEXT, "next", NULL, TEXT, MAX,                                                  \
-	  "the family that would then save most; null: none saves 1 %")
+	  "family that would save most after these edits; null: none saves 1 %")
 TABLE(together, TOGETHER_COLUMNS, .nest = NEST_OBJECT, .null_texts = "next", .is_finished = true);
 enum { TOGETHER_MOST = 3, TOGETHER_AMONG = 5 /* every page shows this many */ };
 

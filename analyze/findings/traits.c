@@ -5,8 +5,8 @@
 
 enum { TRAIT_WORD = RANK_KEYS, TRAIT_THERE };
 #define TRAITS_COLUMNS(X)                                                                          \
-	X(TRAITS_TRAIT = RANK_KEYS, "trait", NULL, TEXT, KEY, "what the names of the input show")  \
-	X(TRAITS_THERE, "there", NULL, BOOL, MAX, "that they do")
+	X(TRAITS_TRAIT = RANK_KEYS, "trait", NULL, TEXT, KEY, "property of the job, by names")     \
+	X(TRAITS_THERE, "there", NULL, BOOL, MAX, "the input has such names")
 RANK_TABLE(traits, &table_ranks, TRAITS_COLUMNS, .nest = NEST_NEVER);
 
 static const char *trait_word(enum trait trait)

@@ -9,16 +9,16 @@
 #include <stdio.h>
 
 #define VERDICT_COLUMNS(X)                                                                         \
-	X(VERDICT_OF, "of", NULL, TEXT, KEY, "the run")                                            \
+	X(VERDICT_OF, "of", NULL, TEXT, KEY, "always the word run")                                \
 	X(VERDICT_BOUND, "bound", "bound by", TEXT, MAX,                                           \
 	  "INPUT, HOST, SYNC, COMPILE, COMM, COPY, COMPUTE, UNBALANCED, NO GPU, or NO VERDICT")    \
-	X(VERDICT_NS, "ns_per_step", NULL, U64, MAX, "time of the family that bounds the run")     \
-	X(VERDICT_SHARE, "share", "%", F64, DERIVED, "share of that family in the window",         \
+	X(VERDICT_NS, "ns_per_step", NULL, U64, MAX, "time per step of the family in bound")       \
+	X(VERDICT_SHARE, "share", "%", F64, DERIVED, "share of the family in the window",          \
 	  .of = "window")                                                                          \
 	X(VERDICT_SENTENCE, "sentence", "sentence", TEXT, MAX, "the verdict as a sentence")        \
 	X(VERDICT_MORE, "more", NULL, TEXT, MAX, "sentence about the next family; null: none")     \
 	X(VERDICT_ALSO, "also", NULL, TEXT, MAX,                                                   \
-	  "a family that would save nearly as much; null: none")                                   \
+	  "another family that would save nearly as much; null: none")                             \
 	X(VERDICT_HOST, "host_bound", NULL, TEXT, MAX,                                             \
 	  "family that bounds a job without a GPU; null: none")
 TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also host_bound",
@@ -28,10 +28,10 @@ TABLE(verdict, VERDICT_COLUMNS, .nest = NEST_OBJECT, .null_texts = "more also ho
 #define MORE_SHARE  0.1  /* share of the window above which a saving gets a second sentence */
 
 #define FAMILY_COLUMNS(X)                                                                          \
-	X(FAMILY_WORD, "family", NULL, TEXT, KEY, "as in bound")                                   \
+	X(FAMILY_WORD, "family", NULL, TEXT, KEY, "family, as in bound of the verdict")            \
 	X(FAMILY_MOST, "most_ns", NULL, U64, MAX,                                                  \
 	  "time of the family per step; for COMPUTE a third of it")                                \
-	X(FAMILY_SAVES, "saves_ns", NULL, U64, MAX, "the same, limited by the replay")             \
+	X(FAMILY_SAVES, "saves_ns", NULL, U64, MAX, "most_ns, at most what the replay saves")      \
 	X(FAMILY_EDITS, "edits", NULL, TEXT, MAX, "edits as in --what-if; empty: not replayed")
 TABLE(families, FAMILY_COLUMNS, .by = "saves_ns", .is_finished = true, .is_seldom = true);
 

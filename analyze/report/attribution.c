@@ -7,7 +7,7 @@ RANK_TABLE_TYPE(owned, &table_ranks, ATTRIBUTION_COLUMNS, .nest = NEST_NEVER);
 
 #define RECORDING_COLUMNS(X)                                                                       \
 	X(RECORDING_WHAT = RANK_KEYS, "what", NULL, TEXT, KEY, "command, recorder or recorded")    \
-	X(RECORDING_VALUE, "value", NULL, TEXT, KEY, "its value; recorded: one of several")
+	X(RECORDING_VALUE, "value", NULL, TEXT, KEY, "its text; recorded: one row for each kind")
 static RANK_TABLE(recording, &table_ranks, RECORDING_COLUMNS, .nest = NEST_NEVER);
 
 enum { CACHE = 1 << 12 };

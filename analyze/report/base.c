@@ -7,34 +7,34 @@
 #include <math.h>
 
 #define INPUT_COLUMNS(X)                                                                           \
-	X(INPUT_PATH, "path", "input", TEXT, KEY, "as given")                                      \
+	X(INPUT_PATH, "path", "input", TEXT, KEY, "path of the input, as given")                   \
 	X(INPUT_FORMAT, "format", "format", TEXT, MAX, "format of the input")                      \
-	X(INPUT_EVENTS, "events", "events", U64, SUM, "events in the input")                       \
+	X(INPUT_EVENTS, "events", "events", U64, SUM, "number of events in the input")             \
 	X(INPUT_WHOLE, "whole", "whole", BOOL, MIN,                                                \
 	  "the input states that it was closed properly")                                          \
 	X(INPUT_UNREAD, "unread_bytes", "unread bytes", U64, SUM,                                  \
 	  "bytes after the last complete block or event")                                          \
-	X(INPUT_SYNTHETIC, "synthetic", NULL, BOOL, MAX, "made by a generator")                    \
+	X(INPUT_SYNTHETIC, "synthetic", NULL, BOOL, MAX, "the input was made by a generator")      \
 	X(INPUT_ERROR, "error", NULL, TEXT, MAX, "why the input could not be read completely")
 static TABLE(inputs, INPUT_COLUMNS, .null_texts = "format error");
 
 #define OF_RANK_COLUMNS(X)                                                                         \
 	X(RANK_WORLD = RANK_KEYS, "world_size", "of", U64, MAX,                                    \
-	  "ranks in the job; 0: the file has none")                                                \
+	  "number of ranks in the job; 0: the file has none")                                      \
 	X(RANK_SPAN, "span_ns", "span", U64, SUM,                                                  \
-	  "its windows added up: from the first host or GPU event, or the window's opening, to "   \
-	  "the last step's end, the last GPU event, or the window's closing")                      \
-	X(RANK_EVENTS, "events", "events", U64, SUM, "events read, after filtering")               \
-	X(RANK_STEPS, "step_count", "steps", U64, SUM, "steps, complete or not")                   \
+	  "sum of its windows, each from the opening or first host or GPU event to the closing "   \
+	  "or the end of the last step or GPU event")                                              \
+	X(RANK_EVENTS, "events", "events", U64, SUM, "events that were read, after filtering")     \
+	X(RANK_STEPS, "step_count", "steps", U64, SUM, "number of steps, complete or not")         \
 	X(RANK_COUNTED, "complete_steps", "complete", U64, SUM,                                    \
 	  "complete steps, from which shares and means are computed")                              \
-	X(RANK_WALL, "complete_wall_ns", "their wall", U64, SUM, "wall time of those steps")       \
+	X(RANK_WALL, "complete_wall_ns", "their wall", U64, SUM, "wall time of complete steps")    \
 	X(RANK_HELD, "window_steps", "in windows", U64, SUM,                                       \
-	  "steps that the windows hold, of cut ones their part: sums over windows per step")       \
+	  "steps in the windows, cut ones by their part: divisor of sums over windows")            \
 	X(RANK_SETTLING, "settling_steps", "settling", U64, SUM,                                   \
-	  "of these, first steps of windows, which do not count")                                  \
+	  "steps of window_steps that are the first of a window and do not count")                 \
 	X(RANK_RUN, "run_id", NULL, TEXT, MAX,                                                     \
-	  "distinguishes runs in one folder; null: not recorded")
+	  "id of the run, which tells runs in one folder apart; null: not recorded")
 enum { OF_RANK_COLUMNS(COLUMN_PLACE) };
 const struct table_type table_ranks = {
 	.name = "ranks",
@@ -43,9 +43,9 @@ const struct table_type table_ranks = {
 };
 
 #define WINDOW_COLUMNS(X)                                                                          \
-	X(WINDOW_BEGIN = RANK_KEYS, "begin_ns", "begin", U64, KEY, "since the Unix epoch")         \
-	X(WINDOW_END, "end_ns", "end", U64, KEY, "since the Unix epoch")                           \
-	X(WINDOW_SPEC, "spec", "asked for", TEXT, MAX, "as requested")                             \
+	X(WINDOW_BEGIN = RANK_KEYS, "begin_ns", "begin", U64, KEY, "begin since the Unix epoch")   \
+	X(WINDOW_END, "end_ns", "end", U64, KEY, "end since the Unix epoch")                       \
+	X(WINDOW_SPEC, "spec", "asked for", TEXT, MAX, "window as requested; null: unknown")       \
 	X(WINDOW_OWN, "own_ns", "own cost", U64, SUM,                                              \
 	  "time that the collector used in the window")                                            \
 	X(WINDOW_CUT, "cut_short", "cut short", BOOL, MAX,                                         \
@@ -54,7 +54,7 @@ static RANK_TABLE(windows, &table_ranks, WINDOW_COLUMNS, .null_texts = "spec");
 
 #define LOSS_COLUMNS(X)                                                                            \
 	X(LOSS_REASON = RANK_KEYS, "reason", "lost", TEXT, KEY, "why records are missing")         \
-	X(LOSS_COUNT, "count", "records", U64, SUM, "how many records")
+	X(LOSS_COUNT, "count", "records", U64, SUM, "number of missing records")
 static RANK_TABLE(losses, &table_ranks, LOSS_COLUMNS, .nest = NEST_MAP);
 
 #define TRUST_COLUMNS(X)                                                                           \
@@ -62,14 +62,14 @@ static RANK_TABLE(losses, &table_ranks, LOSS_COLUMNS, .nest = NEST_MAP);
 	  "under 1 % of the correlation ids are present: idle time is not reliable")               \
 	X(TRUST_DENSITY, "id_density", "id density", F64, DERIVED,                                 \
 	  "distinct correlation ids / range of ids")                                               \
-	X(TRUST_GPU_EVENTS, "gpu_events", "GPU events", U64, SUM, "kernels, copies, graphs")       \
+	X(TRUST_GPU_EVENTS, "gpu_events", "GPU events", U64, SUM, "kernels, copies and graphs")    \
 	X(TRUST_WITH_LAUNCH, "with_launch", "with launch", U64, SUM,                               \
 	  "GPU events with a launch in the input")                                                 \
 	X(TRUST_LAUNCHES, "launches", "launches", U64, SUM, "calls that launch GPU work")          \
 	X(TRUST_WITHOUT_EVENT, "without_gpu_event", "without GPU event", U64, SUM,                 \
 	  "launches without a GPU event in the input")                                             \
 	X(TRUST_FELL_OUT, "fell_out", NULL, U64, SUM,                                              \
-	  "calls that were dropped before their GPU work came")                                    \
+	  "calls that were dropped from memory before their GPU work came")                        \
 	X(TRUST_COUNTS_LOSSES, "counts_losses", NULL, BOOL, MIN, "the input counts lost records")  \
 	X(TRUST_OWN_COST, "own_cost_known", NULL, BOOL, MIN,                                       \
 	  "the input states the cost of recording")                                                \

@@ -10,12 +10,12 @@
 	  "step of the launch; null: outside any step, unknown, or summed over steps")             \
 	X(CELL_PHASE, "phase", "phase", TEXT, KEY,                                                 \
 	  "phase of the launch; before_window and unattributed: the launch is missing")            \
-	X(CELL_FIRST_NS, "compute_ns", "compute", U64, SUM, "owned by work of this cell")          \
+	X(CELL_FIRST_NS, "compute_ns", "compute", U64, SUM, "compute time of work of the cell")    \
 	X(CELL_EXPOSED_COMM, "exposed_comm_ns", "exposed comm", U64, SUM,                          \
-	  "owned by work of this cell")                                                            \
+	  "exposed communication time of work of the cell")                                        \
 	X(CELL_EXPOSED_COPY, "exposed_copy_ns", "exposed copy", U64, SUM,                          \
-	  "owned by work of this cell")                                                            \
-	X(CELL_IDLE, "idle_ns", "idle", U64, SUM, "gaps that work of this cell ended")
+	  "exposed copy time of work of the cell")                                                 \
+	X(CELL_IDLE, "idle_ns", "idle", U64, SUM, "idle gaps that work of the cell ended")
 RANK_TABLE(cells, &table_ranks, CELL_COLUMNS);
 
 const char *cells_phase_name(const struct accumulator *f, unsigned phase)

@@ -9,15 +9,15 @@
 
 #define COPY_COLUMNS(X)                                                                            \
 	X(COPY_DIRECTION = RANK_KEYS, "direction", "direction", TEXT, KEY,                         \
-	  "HtoD, DtoH, ... or memset")                                                             \
-	X(COPY_FROM, "from", "from", TEXT, KEY, "kind of memory; null: the file does not say")     \
-	X(COPY_TO, "to", "to", TEXT, KEY, "kind of memory; null: the file does not say")           \
+	  "direction: HtoD, DtoH, ... or memset")                                                  \
+	X(COPY_FROM, "from", "from", TEXT, KEY, "kind of memory of the source; null: unknown")     \
+	X(COPY_TO, "to", "to", TEXT, KEY, "kind of memory of the target; null: unknown")           \
 	X(COPY_COUNT, "count", "copies", U64, SUM, "copies that began")                            \
-	X(COPY_BYTES, "bytes", "bytes", U64, SUM, "their bytes")                                   \
-	X(COPY_TOTAL, "total_ns", "total", U64, SUM, "total time, overlaps counted twice")         \
+	X(COPY_BYTES, "bytes", "bytes", U64, SUM, "bytes copied or filled")                        \
+	X(COPY_TOTAL, "total_ns", "total", U64, SUM, "total duration, overlaps counted twice")     \
 	X(COPY_RATE, "gb_per_s", "GB/s", F64, DERIVED, "bytes / total, in 10^9 bytes a second")    \
 	X(COPY_EXPOSED, "exposed_ns", "exposed", U64, SUM,                                         \
-	  "time in which neither compute nor communication ran")
+	  "time of copies in which neither compute nor communication ran")
 static RANK_TABLE(copies, &table_ranks, COPY_COLUMNS, .by = "total_ns", .null_texts = "from to");
 
 enum { WORD_MAX = 64 };

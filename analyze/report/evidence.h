@@ -42,19 +42,19 @@ const char *evidence_meaning(enum evidence selection);
 
 enum { EVIDENCE_KEPT = 10 };
 #define EVIDENCE_COLUMNS(X)                                                                        \
-	X(EVIDENCE_SELECTION = RANK_KEYS, "selection", NULL, TEXT, KEY, "behind which figure")     \
-	X(EVIDENCE_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                      \
-	X(EVIDENCE_TRACK, "track", NULL, TEXT, KEY, "where it ran")                                \
-	X(EVIDENCE_NAME, "name", NULL, TEXT, KEY, "of the event, or of the owner")                 \
-	X(EVIDENCE_SIZE, "size", NULL, U64, MAX, "nanoseconds; of memory bytes")                   \
+	X(EVIDENCE_SELECTION = RANK_KEYS, "selection", NULL, TEXT, KEY, "figure that it explains") \
+	X(EVIDENCE_BEGIN, "begin_ns", NULL, U64, KEY, "begin of the event since the Unix epoch")   \
+	X(EVIDENCE_TRACK, "track", NULL, TEXT, KEY, "track on which it ran")                       \
+	X(EVIDENCE_NAME, "name", NULL, TEXT, KEY, "name of the event, or of the time's owner")     \
+	X(EVIDENCE_SIZE, "size", NULL, U64, MAX, "duration in ns; bytes of an allocation")         \
 	X(EVIDENCE_RANGE, "range", NULL, TEXT, MAX,                                                \
-	  "innermost range around it or around its launch")                                        \
+	  "innermost range around the event or its launch")                                        \
 	X(EVIDENCE_PYTHON, "python", NULL, TEXT, MAX,                                              \
-	  "innermost Python frame around it or its launch")                                        \
+	  "innermost Python frame around the event or its launch")                                 \
 	X(EVIDENCE_PATH, "path", NULL, TEXT, MAX,                                                  \
-	  "ranges around it or its launch, the outermost first")                                   \
-	X(EVIDENCE_CAUSE, "cause", NULL, TEXT, MAX, "where nothing runs")                          \
-	X(EVIDENCE_PHASE, "phase", NULL, TEXT, MAX, "of its launch")                               \
-	X(EVIDENCE_IN_STEP, "step", NULL, U64, MIN, "of its launch; null: outside any")
+	  "ranges around the event or its launch, the outermost first")                            \
+	X(EVIDENCE_CAUSE, "cause", NULL, TEXT, MAX, "cause of the idle time")                      \
+	X(EVIDENCE_PHASE, "phase", NULL, TEXT, MAX, "phase of its launch")                         \
+	X(EVIDENCE_IN_STEP, "step", NULL, U64, MIN, "step of its launch; null: outside of steps")
 enum { EVIDENCE_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_evidence;

@@ -97,9 +97,9 @@ enum status gauge_end(struct gauge *g, size_t step_count, struct error *err);
 
 #define MEMORY_KEYS(X)                                                                             \
 	X(MEM_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                       \
-	  "the device's number; null: the host")                                                   \
+	  "device number; null: memory of the host")                                               \
 	X(MEM_WHAT, "what", "of", TEXT, KEY,                                                       \
-	  "allocator: a framework's; cuda, pinned: taken from CUDA; in_use: sampled")
+	  "source; allocator: a framework's; cuda, pinned: taken from CUDA; in_use: sampled")
 enum { MEMORY_KEYS(COLUMN_PLACE) };
 #define MEMORY_TABLE(id, above, LIST, ...)                                                         \
 	const struct table_type table_##id = {                                                     \

@@ -12,20 +12,20 @@
 	X(IDLE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \
 	  "the device's number in its process")                                                    \
 	X(IDLE_CAUSE, "cause", "cause", TEXT, KEY,                                                 \
-	  "why nothing ran; host:PHASE: what the host did meanwhile")                              \
+	  "why nothing ran; host:PHASE: what the step thread did meanwhile")                       \
 	X(IDLE_THREAD, "thread", "thread", TEXT, KEY,                                              \
-	  "thread that caused it: that of the launch, of the call, or the step thread")            \
-	X(IDLE_TID, "tid", NULL, U64, KEY, "its id")                                               \
+	  "thread of the cause: that of the launch or the call, or the step thread")               \
+	X(IDLE_TID, "tid", NULL, U64, KEY, "id of the thread")                                     \
 	X(IDLE_RANGE, "range", "in", TEXT, KEY,                                                    \
-	  "innermost operator or annotation around most of it; for a launch: around the call")     \
+	  "innermost operator or annotation around most of a gap; for a launch: around the call")  \
 	X(IDLE_PYTHON, "python", "Python frame", TEXT, KEY,                                        \
-	  "innermost Python function around most of it; for a launch: around the call")            \
-	X(IDLE_CALL, "call", "call", TEXT, KEY, "call or record that caused it")                   \
-	X(IDLE_NS, "ns", "not busy", U64, SUM, "of lead, idle and tail")                           \
-	X(IDLE_COUNT, "count", "times", U64, SUM, "idle segments")                                 \
-	X(IDLE_LONGEST, "longest_ns", "longest", U64, MAX, "the longest of them")                  \
+	  "innermost Python function around most of a gap; for a launch: around the call")         \
+	X(IDLE_CALL, "call", "call", TEXT, KEY, "call or record that is the cause")                \
+	X(IDLE_NS, "ns", "not busy", U64, SUM, "part of lead, idle and tail")                      \
+	X(IDLE_COUNT, "count", "times", U64, SUM, "number of idle segments")                       \
+	X(IDLE_LONGEST, "longest_ns", "longest", U64, MAX, "longest idle segment")                 \
 	X(IDLE_PER_STEP, "per_step_ns", "per step", U64, DERIVED,                                  \
-	  "not busy / window_steps of its rank, rounded down")                                     \
+	  "ns / window_steps of the rank, rounded down")                                           \
 	X(IDLE_PCT, "pct", "%", F64, DERIVED, "share of the GPU's lead, idle and tail",            \
 	  .of = "not busy")
 static RANK_TABLE(idle, &table_ranks, IDLE_COLUMNS, .by = "ns",

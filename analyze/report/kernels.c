@@ -5,18 +5,18 @@
 #include "analyze/engine/hist.h"
 
 #define KERNEL_COLUMNS(X)                                                                          \
-	X(KERNEL_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "as in the file")                      \
+	X(KERNEL_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "name of the kernel, as in the file")  \
 	X(KERNEL_SHORT, "short", "kernel", TEXT, DERIVED, "readable name")                         \
 	X(KERNEL_CLASS, "class", "class", TEXT, MAX,                                               \
 	  "compute, comm, or graph: a graph launch recorded as a whole")                           \
 	X(KERNEL_COUNT, "count", "calls", U64, SUM, "kernels that began")                          \
-	X(KERNEL_TOTAL, "total_ns", "total", U64, SUM, "total time, overlaps counted twice")       \
+	X(KERNEL_TOTAL, "total_ns", "total", U64, SUM, "total duration, overlaps counted twice")   \
 	X(KERNEL_PCT, "pct", "%", F64, DERIVED, "share of the sum of kernel time",                 \
 	  .of = "kernel time")                                                                     \
-	X(KERNEL_MIN, "min_ns", "min", U64, MIN, "the shortest")                                   \
-	X(KERNEL_MEDIAN, "median_ns", "median", U64, DERIVED, "within 1 %")                        \
-	X(KERNEL_MAX, "max_ns", "max", U64, MAX, "the longest")                                    \
-	X(KERNEL_LENGTHS, "lengths", NULL, HIST, HIST, "what quantiles come from")
+	X(KERNEL_MIN, "min_ns", "min", U64, MIN, "duration of the shortest call")                  \
+	X(KERNEL_MEDIAN, "median_ns", "median", U64, DERIVED, "median duration, within 1 %")       \
+	X(KERNEL_MAX, "max_ns", "max", U64, MAX, "duration of the longest call")                   \
+	X(KERNEL_LENGTHS, "lengths", NULL, HIST, HIST, "histogram of the durations")
 static RANK_TABLE(kernels, &table_ranks, KERNEL_COLUMNS, .by = "total_ns");
 
 struct kernels {

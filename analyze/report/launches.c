@@ -19,24 +19,25 @@
 #define CALL_COLUMNS(X)                                                                            \
 	X(CALL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \
 	  "the device's number in its process")                                                    \
-	X(CALL_NAME, "call", "call", TEXT, KEY, "the call that launches")                          \
+	X(CALL_NAME, "call", "call", TEXT, KEY, "name of the call that launches")                  \
 	X(CALL_COUNT, "count", "calls", U64, SUM, "launches with GPU work")                        \
 	X(CALL_EVENTS, "gpu_events", "GPU events", U64, SUM, "kernels, copies, nodes of graphs")   \
 	X(CALL_API, "api_ns", "in calls", U64, SUM, "total duration of the calls")                 \
-	X(CALL_API_MEDIAN, "api_median_ns", "median", U64, DERIVED, "of a call, within 1 %")       \
-	X(CALL_API_MAX, "api_max_ns", "longest", U64, MAX, "call")                                 \
+	X(CALL_API_MEDIAN, "api_median_ns", "median", U64, DERIVED, "median duration, within 1 %") \
+	X(CALL_API_MAX, "api_max_ns", "longest", U64, MAX, "longest duration of a call")           \
 	X(CALL_QUEUE, "queue_ns", "in queue", U64, SUM,                                            \
-	  "from the end of a call to the begin of its first work; 0 if the work begins earlier")   \
-	X(CALL_QUEUE_MEDIAN, "queue_median_ns", "median", U64, DERIVED, "of a launch, within 1 %") \
-	X(CALL_QUEUE_MAX, "queue_max_ns", "longest", U64, MAX, "in queue")                         \
+	  "total time from the end of a call to its first work; 0 if the work begins earlier")     \
+	X(CALL_QUEUE_MEDIAN, "queue_median_ns", "median", U64, DERIVED,                            \
+	  "median time of a launch in the queue, within 1 %")                                      \
+	X(CALL_QUEUE_MAX, "queue_max_ns", "longest", U64, MAX, "longest time in the queue")        \
 	X(CALL_GPU, "gpu_ns", "on GPU", U64, SUM,                                                  \
 	  "total duration of the work, overlaps counted twice")                                    \
 	X(CALL_SHORT, "short", "short", U64, SUM,                                                  \
-	  "events shorter than the call that launched only them")                                  \
+	  "GPU events shorter than the call that launched only them")                              \
 	X(CALL_WAITED, "waited", "GPU waited", U64, SUM,                                           \
 	  "launches that began while the GPU was idle, and whose work ended the idle time")        \
-	X(CALL_API_HIST, "api_hist", NULL, HIST, HIST, "of calls")                                 \
-	X(CALL_QUEUE_HIST, "queue_hist", NULL, HIST, HIST, "of launches")
+	X(CALL_API_HIST, "api_hist", NULL, HIST, HIST, "histogram of the calls' durations")        \
+	X(CALL_QUEUE_HIST, "queue_hist", NULL, HIST, HIST, "histogram of the times in the queue")
 static RANK_TABLE(launches, &table_ranks, CALL_COLUMNS, .by = "api_ns");
 
 #define QUEUE_COLUMNS(X)                                                                           \
@@ -45,18 +46,18 @@ static RANK_TABLE(launches, &table_ranks, CALL_COLUMNS, .by = "api_ns");
 	X(QUEUE_LAUNCHES, "launches", "launches", U64, SUM, "calls with GPU work")                 \
 	X(QUEUE_EVENTS, "gpu_events", "GPU events", U64, SUM, "GPU events with a launch")          \
 	X(QUEUE_GRAPHS, "graph_launches", "graphs", U64, SUM, "launches of CUDA graphs")           \
-	X(QUEUE_GRAPH_EVENTS, "graph_events", NULL, U64, SUM, "GPU work of these launches")        \
+	X(QUEUE_GRAPH_EVENTS, "graph_events", NULL, U64, SUM, "GPU events of graph launches")      \
 	X(QUEUE_SHORT, "short", "short", U64, SUM,                                                 \
-	  "events shorter than the call that launched only them")                                  \
+	  "GPU events shorter than the call that launched only them")                              \
 	X(QUEUE_WAITED, "waited", "GPU waited", U64, SUM,                                          \
 	  "launches that began while the GPU was idle, and whose work ended the idle time")        \
 	X(QUEUE_BOUND, "launch_bound_pct", "%", F64, DERIVED, "waited / launches",                 \
 	  .of = "launches")                                                                        \
 	X(QUEUE_QUEUED, "queued_ns", NULL, U64, SUM,                                               \
-	  "from the begin of a call to the begin of its first work, over all launches")            \
-	X(QUEUE_WINDOW, "window_ns", NULL, U64, SUM, "lead, span and tail")                        \
+	  "time from the begin of a call to the begin of its first work, over all launches")       \
+	X(QUEUE_WINDOW, "window_ns", NULL, U64, SUM, "lead, span and tail of the GPU")             \
 	X(QUEUE_MEAN, "queue_mean", "mean queue", F64, DERIVED,                                    \
-	  "mean number of waiting launches: queued / window")                                      \
+	  "mean number of waiting launches: queued_ns / window_ns")                                \
 	X(QUEUE_MAX, "queue_max", "longest queue", U64, MAX,                                       \
 	  "greatest number of waiting launches (call begun, work not begun)")
 static RANK_TABLE(launch_queues, &table_ranks, QUEUE_COLUMNS);

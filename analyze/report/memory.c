@@ -14,32 +14,32 @@ enum { LEAK_STEPS = 20, GAUGES_MAX = 4096 };
 
 #define MEMORY_COLUMNS(X)                                                                          \
 	X(MEM_ABSOLUTE = MEM_WHAT + 1, "absolute", NULL, BOOL, MIN,                                \
-	  "false: counted from the begin of the window, without earlier allocations")              \
-	X(MEM_SAMPLES, "samples", "samples", U64, SUM, "number of levels seen")                    \
-	X(MEM_PEAK, "peak_bytes", "peak bytes", U64, MAX, "the highest level")                     \
+	  "false: levels count from the begin of the window, without earlier allocations")         \
+	X(MEM_SAMPLES, "samples", "samples", U64, SUM, "number of recorded levels")                \
+	X(MEM_PEAK, "peak_bytes", "peak bytes", U64, MAX, "highest level of memory")               \
 	X(MEM_PEAK_STEP, "peak_step", "at step", U64, DERIVED,                                     \
-	  "step in which it was first reached")                                                    \
+	  "step in which the peak was first reached")                                              \
 	X(MEM_PEAK_PHASE, "peak_phase", "in phase", TEXT, DERIVED,                                 \
-	  "phase in which it was first reached")                                                   \
+	  "phase in which the peak was first reached")                                             \
 	X(MEM_RESERVED, "reserved_bytes", "reserved bytes", U64, MAX,                              \
 	  "most memory reserved by the allocator; null: unknown")                                  \
 	X(MEM_TOTAL, "total_bytes", "total bytes", U64, MAX,                                       \
 	  "memory of the device; null: not recorded")                                              \
 	X(MEM_SLOPE, "slope_bytes_per_step", "growth a step", F64, DERIVED,                        \
-	  "least squares over the least level of each step, settling steps out")                   \
+	  "growth by least squares over the lowest level of each step, without settling steps")    \
 	X(MEM_SLOPE_ERROR, "slope_error_bytes", NULL, F64, DERIVED,                                \
-	  "its standard error, with the lag-1 correlation of the residuals")                       \
+	  "standard error of the growth, with the lag-1 correlation of the residuals")             \
 	X(MEM_LEAK, "leak", "leak", BOOL, DERIVED,                                                 \
-	  "growth over 3 standard errors and over 1 % of the peak; null: needs 20 steps")          \
+	  "growth is over 3 standard errors and 1 % of the peak; null: under 20 steps")            \
 	X(MEM_SPIKES, "spikes", "spikes", U64, DERIVED,                                            \
-	  "steps whose maximum is over 1.2 times that of the median step")
+	  "steps whose highest level is over 1.2 times that of the median step")
 static MEMORY_TABLE(memory, &table_ranks, MEMORY_COLUMNS, .null_texts = "peak_phase");
 
 #define MEMORY_STEP_COLUMNS(X)                                                                     \
-	X(MSTEP_NUMBER = MEM_WHAT + 1, "step", "step", U64, KEY, "its number")                     \
-	X(MSTEP_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                         \
-	X(MSTEP_MIN, "min_bytes", "least bytes", U64, MIN, "in the step")                          \
-	X(MSTEP_MAX, "max_bytes", "most bytes", U64, MAX, "in the step")                           \
+	X(MSTEP_NUMBER = MEM_WHAT + 1, "step", "step", U64, KEY, "number of the step")             \
+	X(MSTEP_BEGIN, "begin_ns", NULL, U64, KEY, "begin of the step since the Unix epoch")       \
+	X(MSTEP_MIN, "min_bytes", "least bytes", U64, MIN, "lowest level in the step")             \
+	X(MSTEP_MAX, "max_bytes", "most bytes", U64, MAX, "highest level in the step")             \
 	X(MSTEP_COUNTED, "counted", NULL, BOOL, MAX, "complete and not settling: used for growth") \
 	X(MSTEP_STEPS, "steps", NULL, U64, SUM,                                                    \
 	  "steps that the row covers, from this one on; more than one in a long run")
@@ -47,20 +47,20 @@ static MEMORY_TABLE(memory_steps, &table_memory, MEMORY_STEP_COLUMNS, .member = 
 		    .since = "begin_ns");
 
 #define MEMORY_PEAK_COLUMNS(X)                                                                     \
-	X(MPEAK_BYTES = MEM_WHAT + 1, "bytes", "bytes", U64, KEY, "the highest level of an input") \
-	X(MPEAK_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                               \
-	X(MPEAK_STEP, "step", "step", U64, MAX, "in which")                                        \
-	X(MPEAK_PHASE, "phase", "phase", TEXT, MAX, "in which")                                    \
+	X(MPEAK_BYTES = MEM_WHAT + 1, "bytes", "bytes", U64, KEY, "highest level of an input")     \
+	X(MPEAK_NS, "at_ns", NULL, U64, KEY, "time of the peak since the Unix epoch")              \
+	X(MPEAK_STEP, "step", "step", U64, MAX, "step of the peak")                                \
+	X(MPEAK_PHASE, "phase", "phase", TEXT, MAX, "phase of the peak")                           \
 	X(MPEAK_RESERVED, "reserved_bytes", "reserved bytes", U64, MAX,                            \
-	  "at that instant; null: the allocator did not say")
+	  "bytes reserved at the peak; null: the allocator did not report them")
 MEMORY_TABLE(memory_peaks, &table_memory, MEMORY_PEAK_COLUMNS, .member = "peaks", .by = "bytes",
 	     .null_texts = "phase");
 
 #define MEMORY_CURVE_COLUMNS(X)                                                                    \
 	X(MCURVE_BEGIN = MEM_WHAT + 1, "begin_ns", NULL, U64, KEY,                                 \
-	  "of the first part of the curve")                                                        \
-	X(MCURVE_WIDTH, "width_ns", NULL, U64, MAX, "of a part of the curve")                      \
-	X(MCURVE_POINTS, "points", NULL, TEXT, MAX, "the most of each, bytes")
+	  "begin of the curve's first part since the Unix epoch")                                  \
+	X(MCURVE_WIDTH, "width_ns", NULL, U64, MAX, "duration of a part of the curve")             \
+	X(MCURVE_POINTS, "points", NULL, TEXT, MAX, "highest bytes of each part")
 static MEMORY_TABLE(memory_curves, &table_memory, MEMORY_CURVE_COLUMNS, .member = "curves",
 		    .nest = NEST_NEVER, .is_picture = true);
 

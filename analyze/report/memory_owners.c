@@ -13,27 +13,27 @@
 enum { OWNERS_SHOWN = 16, PATHS_SHOWN = 32 /* by each of two orders */ };
 
 #define MEMORY_OWNER_COLUMNS(X)                                                                    \
-	X(MOWNER_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")    \
-	X(MOWNER_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                              \
+	X(MOWNER_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "highest level of an input")        \
+	X(MOWNER_NS, "at_ns", NULL, U64, KEY, "time of the peak since the Unix epoch")             \
 	X(MOWNER_NAME, "owner", "owner", TEXT, KEY,                                                \
-	  "innermost range or functions that allocated it; null: allocated before the window or "  \
-	  "outside any range")                                                                     \
-	X(MOWNER_LIVE, "live_bytes", "live bytes", U64, SUM, "allocated and not freed at the peak")
+	  "innermost range or functions that allocated the bytes; null: allocated before the "     \
+	  "window or outside any range")                                                           \
+	X(MOWNER_LIVE, "live_bytes", "live bytes", U64, SUM, "bytes not freed at the peak")
 MEMORY_TABLE(memory_owners, &table_memory_peaks, MEMORY_OWNER_COLUMNS, .member = "owners",
 	     .by = "live_bytes");
 
 #define MEMORY_PATH_COLUMNS(X)                                                                     \
-	X(MPATH_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")     \
-	X(MPATH_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                               \
+	X(MPATH_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "highest level of an input")         \
+	X(MPATH_NS, "at_ns", NULL, U64, KEY, "time of the peak since the Unix epoch")              \
 	X(MPATH_PATH, "path", "path", TEXT, KEY,                                                   \
-	  "where it was taken, as in `stacks`; in a snapshot of memory, functions")                \
-	X(MPATH_LIVE, "live_bytes", "live bytes", U64, SUM, "allocated and not freed at the peak") \
+	  "call path of the allocation, as in `stacks`; in a memory snapshot functions")           \
+	X(MPATH_LIVE, "live_bytes", "live bytes", U64, SUM, "bytes not freed at the peak")         \
 	X(MPATH_FIRST, "second_step_bytes", NULL, U64, SUM,                                        \
-	  "not given back when the second step began, of three steps or more")                     \
-	X(MPATH_LAST, "last_step_bytes", NULL, U64, SUM, "the same when the last began")           \
-	X(MPATH_STEPS, "steps", NULL, U64, MAX, "from the one to the other; 0: there are none")    \
+	  "bytes not freed when the second step began; needs three steps")                         \
+	X(MPATH_LAST, "last_step_bytes", NULL, U64, SUM, "bytes not freed as the last step began") \
+	X(MPATH_STEPS, "steps", NULL, U64, MAX, "steps from the second to the last; 0: none")      \
 	X(MPATH_GROWTH, "growth_bytes_per_step", "growth a step", F64, DERIVED,                    \
-	  "how much more the last of these is, / steps")
+	  "(last_step_bytes - second_step_bytes) / steps")
 MEMORY_TABLE(memory_paths, &table_memory_peaks, MEMORY_PATH_COLUMNS, .member = "paths",
 	     .by = "live_bytes");
 

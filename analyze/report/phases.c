@@ -10,34 +10,34 @@
 
 #define PHASE_COLUMNS(X)                                                                           \
 	X(PHASE_NAME = RANK_KEYS, "name", "phase", TEXT, KEY,                                      \
-	  "a phase, or an annotation that no rule maps; other: neither")                           \
+	  "phase, or annotation that no rule maps to one; other: neither")                         \
 	X(PHASE_COUNT, "count", "count", U64, SUM,                                                 \
-	  "outermost ranges that begin in complete steps")                                         \
+	  "outermost ranges of the phase that begin in complete steps")                            \
 	X(PHASE_WALL, "wall_ns", "wall", U64, SUM,                                                 \
-	  "time of the step thread, each instant counted once, in complete steps")                 \
+	  "time of the step thread in complete steps, each instant counted once")                  \
 	X(PHASE_PCT, "wall_pct", "%", F64, DERIVED, "share of the wall time of complete steps",    \
 	  .of = "step time")                                                                       \
-	X(PHASE_INCLUSIVE, "inclusive_ns", "inclusive", U64, SUM, "total length of these ranges")  \
+	X(PHASE_INCLUSIVE, "inclusive_ns", "inclusive", U64, SUM, "total duration of the ranges")  \
 	X(PHASE_AVG, "avg_ns", "average", U64, DERIVED, "inclusive / count")                       \
 	X(PHASE_INFERRED, "inferred", "inferred", BOOL, MAX,                                       \
-	  "some of it was inferred from operators and calls, not from a range")                    \
-	X(PHASE_BUSY, "gpu_busy_ns", "GPU busy", U64, SUM, "GPU time launched in it")              \
-	X(PHASE_IDLE, "gpu_idle_ns", "GPU idle", U64, SUM, "gaps ended by work launched in it")    \
+	  "some of the time was inferred from operators and calls, not from a range")              \
+	X(PHASE_BUSY, "gpu_busy_ns", "GPU busy", U64, SUM, "GPU time launched in the phase")       \
+	X(PHASE_IDLE, "gpu_idle_ns", "GPU idle", U64, SUM, "gaps ended by work of the phase")      \
 	X(PHASE_DURING, "gpu_idle_during_ns", "idle meanwhile", U64, SUM,                          \
-	  "lead, idle and tail of the GPUs while the step thread was in it")
+	  "lead, idle and tail of the GPUs while the step thread was in the phase")
 static RANK_TABLE(phases, &table_ranks, PHASE_COLUMNS, .by = "wall_ns");
 
 #define OUTSIDE_COLUMNS(X)                                                                         \
 	X(OUTSIDE_NAME = RANK_KEYS, "name", "outside of steps", TEXT, KEY,                         \
-	  "a phase, or an annotation that no rule maps; other: neither")                           \
+	  "phase, or annotation that no rule maps to one; other: neither")                         \
 	X(OUTSIDE_WALL, "wall_ns", "wall", U64, SUM,                                               \
 	  "time of the step thread in the phase, inside windows and outside steps")
 static RANK_TABLE(outside_steps, &table_ranks, OUTSIDE_COLUMNS, .by = "wall_ns", .is_seldom = true);
 
 #define OPERATION_COLUMNS(X)                                                                       \
-	X(OPERATION_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "of an operator")                   \
-	X(OPERATION_COUNT, "count", NULL, U64, SUM, "calls in no other operator")                  \
-	X(OPERATION_NS, "ns", NULL, U64, SUM, "their length")
+	X(OPERATION_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "name of an operator")              \
+	X(OPERATION_COUNT, "count", NULL, U64, SUM, "calls that lie in no other operator")         \
+	X(OPERATION_NS, "ns", NULL, U64, SUM, "total duration of these calls")
 static RANK_TABLE(host_operators, &table_ranks, OPERATION_COLUMNS, .nest = NEST_NEVER);
 
 /* Kinds of steps, by their marks. A step that has not ended may still lose records, so its time and

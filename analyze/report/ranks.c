@@ -14,23 +14,24 @@
 
 #define BALANCE_COLUMNS(X)                                                                         \
 	X(BALANCE_NAMES = RANK_KEYS, "names", "kernels", U64, DERIVED,                             \
-	  "names of compute kernels with equal counts per step on all ranks")                      \
-	X(BALANCE_NS, "ns_per_step", "ms/step", U64, DERIVED, "time of this rank for them")        \
-	X(BALANCE_SHARE, "share_of_mean", "%", F64, DERIVED, "that / the mean over the ranks",     \
-	  .of = "mean of the ranks")
+	  "number of compute kernels, by name, with equal counts per step on all ranks")           \
+	X(BALANCE_NS, "ns_per_step", "ms/step", U64, DERIVED,                                      \
+	  "time per step of this rank in the kernels that are compared")                           \
+	X(BALANCE_SHARE, "share_of_mean", "%", F64, DERIVED,                                       \
+	  "ns_per_step / its mean over the ranks", .of = "mean of the ranks")
 static RANK_TABLE(balance, &table_ranks, BALANCE_COLUMNS, .nest = NEST_OBJECT, .by = "ns_per_step",
 		  .is_finished = true);
 
 #define UNEVEN_COLUMNS(X)                                                                          \
-	X(UNEVEN_NAME, "name", NULL, TEXT, KEY, "of the kernel, as in the files")                  \
+	X(UNEVEN_NAME, "name", NULL, TEXT, KEY, "name of the kernel, as in the files")             \
 	X(UNEVEN_SHORT, "short", "kernel", TEXT, DERIVED, "readable name")                         \
-	X(UNEVEN_CALLS, "calls_per_step", "calls", F64, DERIVED, "equal on all ranks")             \
-	X(UNEVEN_MIN, "min_ns", "min", U64, DERIVED, "per step, of the rank that takes least")     \
-	X(UNEVEN_MEAN, "mean_ns", "mean", U64, DERIVED, "per step, over the ranks")                \
-	X(UNEVEN_MAX, "max_ns", "max", U64, DERIVED, "per step, of the rank that takes most")      \
-	X(UNEVEN_RANK, "max_rank", "rank", U64, DERIVED, "that rank")                              \
+	X(UNEVEN_CALLS, "calls_per_step", "calls", F64, DERIVED, "per step, equal on all ranks")   \
+	X(UNEVEN_MIN, "min_ns", "min", U64, DERIVED, "time per step of the rank that takes least") \
+	X(UNEVEN_MEAN, "mean_ns", "mean", U64, DERIVED, "mean time per step over the ranks")       \
+	X(UNEVEN_MAX, "max_ns", "max", U64, DERIVED, "time per step of the rank that takes most")  \
+	X(UNEVEN_RANK, "max_rank", "rank", U64, DERIVED, "rank that takes most")                   \
 	X(UNEVEN_OVER, "over_mean_ns", "over mean", U64, DERIVED,                                  \
-	  "max - mean: what balance would save, at most")
+	  "max - mean: upper bound of what perfect balance saves")
 enum { UNEVEN_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_uneven = {
 	.name = "imbalance",

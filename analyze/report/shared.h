@@ -15,10 +15,10 @@
  */
 
 #define ACTION_COLUMNS(X)                                                                          \
-	X(ACTION_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "as the program has it")               \
-	X(ACTION_COUNT, "count", NULL, U64, SUM, "ranges that began, also in each other")          \
-	X(ACTION_TOTAL, "total_ns", NULL, U64, SUM, "their length, what is in them included")      \
-	X(ACTION_FIRST, "first_end_ns", NULL, U64, MIN, "when the first of them ended")
+	X(ACTION_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "name of the range in the program")    \
+	X(ACTION_COUNT, "count", NULL, U64, SUM, "ranges that began, nested ones too")             \
+	X(ACTION_TOTAL, "total_ns", NULL, U64, SUM, "total duration, including children")          \
+	X(ACTION_FIRST, "first_end_ns", NULL, U64, MIN, "end of the first range, Unix epoch")
 enum { ACTION_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_actions;
 
@@ -31,10 +31,10 @@ extern const struct report_type report_actions;
 	X(ATTRIBUTION_CLASS, "class", NULL, TEXT, KEY,                                             \
 	  "compute, exposed_comm, exposed_copy, idle, lead or tail")                               \
 	X(ATTRIBUTION_PHASE, "phase", NULL, TEXT, KEY,                                             \
-	  "of the owner's launch; empty where nothing runs")                                       \
+	  "phase of the owner's launch; empty where nothing runs")                                 \
 	X(ATTRIBUTION_NAME, "name", NULL, TEXT, KEY,                                               \
-	  "of the owner; where nothing runs, the cause")                                           \
-	X(ATTRIBUTION_NS, "ns", NULL, U64, SUM, "that it owns")
+	  "name of the owner; where nothing runs, the cause")                                      \
+	X(ATTRIBUTION_NS, "ns", NULL, U64, SUM, "time that the owner has")
 enum { ATTRIBUTION_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_owned;
 extern const struct report_type report_attribution;
@@ -63,10 +63,10 @@ struct growth growth_fit(struct growth_step *steps, size_t n);
 
 /* Time in counted steps in which the condition holds on any thread of the rank. */
 #define HOST_COLUMNS(X)                                                                            \
-	X(HOST_COMM = RANK_KEYS, "comm_ns", NULL, U64, SUM, "a collective of the host is open")    \
+	X(HOST_COMM = RANK_KEYS, "comm_ns", NULL, U64, SUM, "time of a collective on the host")    \
 	X(HOST_COMM_COUNT, "comm_count", NULL, U64, SUM, "such collectives, in steps or not")      \
-	X(HOST_EXPOSED, "exposed_ns", NULL, U64, SUM, "that, and no other operator is open")       \
-	X(HOST_GC, "gc_ns", NULL, U64, SUM, "the collector runs")
+	X(HOST_EXPOSED, "exposed_ns", NULL, U64, SUM, "comm_ns without other open operators")      \
+	X(HOST_GC, "gc_ns", NULL, U64, SUM, "time of Python's garbage collector")
 enum { HOST_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_host;
 

@@ -18,18 +18,18 @@
 
 #define SLOW_COLUMNS(X)                                                                            \
 	X(SLOW_STEP = RANK_KEYS, "step", "step", U64, KEY,                                         \
-	  "a slow step: over 1.5 x the median, or the slowest")                                    \
-	X(SLOW_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                          \
+	  "number of a step that is over 1.5 x the median, or the slowest")                        \
+	X(SLOW_BEGIN, "begin_ns", NULL, U64, KEY, "begin of the step since the Unix epoch")        \
 	X(SLOW_WHAT, "what", "what", TEXT, KEY,                                                    \
-	  "phase: of the step thread; idle: a cause, over GPUs; kernel: that begin in it")         \
-	X(SLOW_NAME, "name", "grew", TEXT, KEY, "the phase, cause or kernel")                      \
-	X(SLOW_NS, "in_step_ns", "in this step", U64, SUM, "time of it in the step")               \
+	  "phase: of the step thread; idle: a cause, over GPUs; kernel: begins in the step")       \
+	X(SLOW_NAME, "name", "grew", TEXT, KEY, "name of the phase, cause or kernel")              \
+	X(SLOW_NS, "in_step_ns", "in this step", U64, SUM, "time of the part in the step")         \
 	X(SLOW_MEDIAN, "median_ns", "in the median one", U64, SUM,                                 \
-	  "time of it in the counted step whose wall is nearest to the median")                    \
-	X(SLOW_GREW, "grew_ns", "more by", U64, SUM, "the difference")                             \
-	X(SLOW_WALL, "wall_ns", "wall", U64, MAX, "of the step")                                   \
+	  "time of the part in the reference step, whose wall time is nearest to the median")      \
+	X(SLOW_GREW, "grew_ns", "more by", U64, SUM, "in_step_ns - median_ns")                     \
+	X(SLOW_WALL, "wall_ns", "wall", U64, MAX, "wall time of the step")                         \
 	X(SLOW_MEDIAN_STEP, "median_step", NULL, U64, MAX, "number of the reference step")         \
-	X(SLOW_MEDIAN_WALL, "median_wall_ns", "median wall", U64, MAX, "of that step")             \
+	X(SLOW_MEDIAN_WALL, "median_wall_ns", "median wall", U64, MAX, "reference step's wall")    \
 	X(SLOW_PARTIAL, "partial", NULL, BOOL, MAX, "some steps had too many kernels to keep")
 static RANK_TABLE(slow_steps, &table_ranks, SLOW_COLUMNS, .by = "grew_ns");
 

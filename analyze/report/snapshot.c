@@ -20,44 +20,45 @@
 enum { OOMS_MOST = 64, SENTENCE = 320 };
 
 #define SNAPSHOT_COLUMNS(X)                                                                        \
-	X(SNAP_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number")               \
-	X(SNAP_AT, "at_ns", NULL, U64, KEY, "when the snapshot was taken")                         \
-	X(SNAP_STREAM, "stream", "stream", U64, KEY, "of the segments")                            \
-	X(SNAP_POOL, "pool", "pool", TEXT, KEY, "two numbers of a private pool; null: the usual")  \
-	X(SNAP_CLASS, "size_class", "of size", TEXT, KEY, "small: segments of 2 MiB; large")       \
-	X(SNAP_SEGMENTS, "segments", NULL, U64, SUM, "segments allocated by CUDA")                 \
-	X(SNAP_RESERVED, "reserved_bytes", "reserved", U64, SUM, "of the segments")                \
-	X(SNAP_ALLOCATED, "allocated_bytes", "in use", U64, SUM, "of blocks in use")               \
+	X(SNAP_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "device number")                     \
+	X(SNAP_AT, "at_ns", NULL, U64, KEY, "time of the snapshot since the Unix epoch")           \
+	X(SNAP_STREAM, "stream", "stream", U64, KEY, "stream of the segments")                     \
+	X(SNAP_POOL, "pool", "pool", TEXT, KEY, "two numbers of a private pool; null: default")    \
+	X(SNAP_CLASS, "size_class", "of size", TEXT, KEY, "small: segments of 2 MiB; else large")  \
+	X(SNAP_SEGMENTS, "segments", NULL, U64, SUM, "number of segments that CUDA allocated")     \
+	X(SNAP_RESERVED, "reserved_bytes", "reserved", U64, SUM, "bytes of the segments")          \
+	X(SNAP_ALLOCATED, "allocated_bytes", "in use", U64, SUM, "bytes of blocks in use")         \
 	X(SNAP_REQUESTED, "requested_bytes", NULL, U64, SUM,                                       \
-	  "bytes that the program requested, of blocks in use")                                    \
-	X(SNAP_ROUNDING, "rounding_bytes", "rounding", U64, SUM, "allocated less requested")       \
+	  "bytes that the program requested for blocks in use")                                    \
+	X(SNAP_ROUNDING, "rounding_bytes", "rounding", U64, SUM, "allocated - requested bytes")    \
 	X(SNAP_PENDING, "pending_bytes", "pending", U64, SUM,                                      \
 	  "bytes of freed blocks that another stream still uses")                                  \
-	X(SNAP_INACTIVE, "inactive_bytes", "free", U64, SUM, "of free blocks")                     \
+	X(SNAP_INACTIVE, "inactive_bytes", "free", U64, SUM, "bytes of free blocks")               \
 	X(SNAP_LARGEST, "largest_inactive_bytes", "largest free", U64, MAX,                        \
-	  "of the largest free block")                                                             \
-	X(SNAP_FREE_BLOCKS, "free_blocks", NULL, U64, SUM, "free blocks")                          \
+	  "bytes of the largest free block")                                                       \
+	X(SNAP_FREE_BLOCKS, "free_blocks", NULL, U64, SUM, "number of free blocks")                \
 	X(SNAP_FRAGMENTS, "fragmented_pct", "fragm. %", F64, DERIVED,                              \
-	  "free bytes that are not in the largest free block", .of = "free bytes")
+	  "share of free bytes that are not in the largest free block", .of = "free bytes")
 static RANK_TABLE(snapshot, &table_ranks, SNAPSHOT_COLUMNS, .by = "reserved_bytes",
 		  .null_texts = "pool", .is_seldom = true);
 
 #define OOM_COLUMNS(X)                                                                             \
-	X(OOM_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number")                \
-	X(OOM_AT, "at_ns", NULL, U64, KEY, "when it failed")                                       \
+	X(OOM_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "device number")                      \
+	X(OOM_AT, "at_ns", NULL, U64, KEY, "time of the failure since the Unix epoch")             \
 	X(OOM_REQUESTED, "requested_bytes", "asked for", U64, MAX, "bytes requested from CUDA")    \
-	X(OOM_FREE, "device_free_bytes", "free on the GPU", U64, MAX, "free memory of the device") \
-	X(OOM_RESERVED, "reserved_bytes", "reserved", U64, MAX, "by the allocator")                \
-	X(OOM_ALLOCATED, "allocated_bytes", "in use", U64, MAX, "of blocks, rounded to 512 bytes") \
+	X(OOM_FREE, "device_free_bytes", "free on the GPU", U64, MAX, "free bytes of the device")  \
+	X(OOM_RESERVED, "reserved_bytes", "reserved", U64, MAX, "bytes held by the allocator")     \
+	X(OOM_ALLOCATED, "allocated_bytes", "in use", U64, MAX,                                    \
+	  "bytes of blocks in use, each rounded up to a multiple of 512")                          \
 	X(OOM_PENDING, "pending_bytes", "awaiting free", U64, MAX,                                 \
-	  "of blocks that were given up and that another stream still used")                       \
+	  "bytes of blocks that were freed and that another stream still used")                    \
 	X(OOM_LARGEST, "largest_inactive_bytes", "largest free", U64, MAX,                         \
-	  "of the longest part of a segment that no block used")                                   \
+	  "bytes of the longest part of a segment that no block used")                             \
 	X(OOM_CAUSE, "cause", "cause", TEXT, MAX,                                                  \
 	  "other pool: a free part was long enough; fragmentation: all free parts together were; " \
-	  "awaiting free: with what waited they were; full: nothing would have been enough")       \
-	X(OOM_WHERE, "where", "where", TEXT, MAX, "functions that asked for it")                   \
-	X(OOM_SENTENCE, "sentence", NULL, TEXT, MAX, "the same for people")
+	  "awaiting free: with pending bytes they were; full: nothing would have been enough")     \
+	X(OOM_WHERE, "where", "where", TEXT, MAX, "functions that requested the memory")           \
+	X(OOM_SENTENCE, "sentence", NULL, TEXT, MAX, "the failure as a sentence")
 enum { OOM_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_ooms = {
 	.name = "out_of_memory",
@@ -68,13 +69,13 @@ static const struct table_type table_ooms = {
 };
 
 #define HELD_COLUMNS(X)                                                                            \
-	X(HELD_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number")               \
+	X(HELD_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "device number")                     \
 	X(HELD_WHERE, "where", "given up, still used: taken by", TEXT, KEY,                        \
-	  "functions that took it; null: not recorded")                                            \
-	X(HELD_COUNT, "blocks", "blocks", U64, SUM, "that were not free when given up")            \
-	X(HELD_BYTES, "bytes", "bytes", U64, SUM, "of these")                                      \
-	X(HELD_LONGEST, "longest_ns", "longest", U64, MAX, "from given up to free, or to the end") \
-	X(HELD_STILL, "at_the_end_bytes", "at the end", U64, SUM, "of those that never were free")
+	  "functions that allocated the blocks; null: not recorded")                               \
+	X(HELD_COUNT, "blocks", "blocks", U64, SUM, "blocks still used by a stream when freed")    \
+	X(HELD_BYTES, "bytes", "bytes", U64, SUM, "bytes of the blocks")                           \
+	X(HELD_LONGEST, "longest_ns", "longest", U64, MAX, "longest use after free or to the end") \
+	X(HELD_STILL, "at_the_end_bytes", "at the end", U64, SUM, "bytes that never became free")
 static RANK_TABLE(held, &table_ranks, HELD_COLUMNS, .by = "bytes", .null_texts = "where",
 		  .is_seldom = true);
 

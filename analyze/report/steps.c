@@ -12,15 +12,15 @@
 #include <stdlib.h>
 
 #define STEP_COLUMNS(X)                                                                            \
-	X(STEP_NUMBER = RANK_KEYS, "step", "step", U64, KEY, "its number")                         \
-	X(STEP_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                          \
+	X(STEP_NUMBER = RANK_KEYS, "step", "step", U64, KEY, "number of the step")                 \
+	X(STEP_BEGIN, "begin_ns", NULL, U64, KEY, "begin of the step since the Unix epoch")        \
 	X(STEP_WALL, "wall_ns", "wall", U64, SUM,                                                  \
-	  "from its mark to the next, or to its own end if the next is far")                       \
+	  "time from its mark to the next mark, or to the end of its mark if the next is far")     \
 	X(STEP_FLAGS, "flags", "flags", WORDS, MAX,                                                \
 	  "settling: first step of a recorded window; cut_off: not completely in the window; "     \
 	  "extra: not an Nth step, but one of the longest or the last")                            \
 	X(STEP_COMPLETE, "complete", "complete", BOOL, MAX, "begin and end are in the window")     \
-	X(STEP_COUNTED, "counted", "counted", BOOL, MAX, "used for shares and means")              \
+	X(STEP_COUNTED, "counted", "counted", BOOL, MAX, "shares and means are computed from it")  \
 	X(STEP_INFERRED, "inferred", NULL, BOOL, MAX, "no step was marked: the step is the window")
 /* The begin is a key too, because numbers may repeat. */
 static RANK_TABLE(steps, &table_ranks, STEP_COLUMNS, .since = "begin_ns");
@@ -29,17 +29,17 @@ static RANK_TABLE(steps, &table_ranks, STEP_COLUMNS, .since = "begin_ns");
 	X(SUMMED_STEPS = RANK_KEYS, "steps", "steps", U64, SUM,                                    \
 	  "steps without a row, because the run is long")                                          \
 	X(SUMMED_COUNTED, "counted", "counted", U64, SUM,                                          \
-	  "of these, steps used for shares and means")                                             \
-	X(SUMMED_SETTLING, "settling", "settling", U64, SUM, "of these, first steps of windows")   \
+	  "steps without a row from which shares and means are computed")                          \
+	X(SUMMED_SETTLING, "settling", "settling", U64, SUM, "first steps of windows")             \
 	X(SUMMED_CUT, "cut_off", "cut off", U64, SUM,                                              \
-	  "of these, steps not completely in the window")                                          \
+	  "steps without a row that are not completely in the window")                             \
 	X(SUMMED_SLOW, "slow", "slow", U64, SUM,                                                   \
 	  "counted steps over 1.5 x the median of the input")                                      \
 	X(SUMMED_WALL, "wall_ns", "wall", U64, SUM, "wall time of the counted steps")              \
 	X(SUMMED_OVER, "over_ns", NULL, U64, SUM, "time of the slow steps above the median")       \
-	X(SUMMED_MIN, "min_ns", "least", U64, MIN, "wall time of counted steps")                   \
-	X(SUMMED_MAX, "max_ns", "most", U64, MAX, "wall time of counted steps")                    \
-	X(SUMMED_WALLS, "walls", NULL, HIST, HIST, "of the counted")
+	X(SUMMED_MIN, "min_ns", "least", U64, MIN, "shortest wall time of counted steps")          \
+	X(SUMMED_MAX, "max_ns", "most", U64, MAX, "longest wall time of counted steps")            \
+	X(SUMMED_WALLS, "walls", NULL, HIST, HIST, "histogram of their wall times")
 static RANK_TABLE(steps_summed, &table_ranks, SUMMED_COLUMNS, .nest = NEST_OBJECT,
 		  .is_seldom = true);
 
@@ -51,42 +51,43 @@ enum { P90_FROM = 20, P99_FROM = 200 };
 	  "first steps of windows, left out")                                                      \
 	X(STATS_CUT, "cut_off", "cut off", U64, DERIVED, "steps not completely in the window")     \
 	X(STATS_SLOW, "slow", "slow", U64, DERIVED, "counted steps over 1.5 x their median")       \
-	X(STATS_SUM, "sum_ns", NULL, U64, DERIVED, "sum of their wall times")                      \
-	X(STATS_MEAN, "mean_ns", "mean", U64, DERIVED, "wall, rounded down")                       \
-	X(STATS_MIN, "min_ns", "least", U64, DERIVED, "wall")                                      \
+	X(STATS_SUM, "sum_ns", NULL, U64, DERIVED, "sum of the wall times")                        \
+	X(STATS_MEAN, "mean_ns", "mean", U64, DERIVED, "mean wall time, rounded down")             \
+	X(STATS_MIN, "min_ns", "least", U64, DERIVED, "shortest wall time")                        \
 	X(STATS_MEDIAN, "median_ns", "median", U64, DERIVED,                                       \
-	  "wall; of an even count the mean of the middle two, rounded down; within 1 % where "     \
-	  "steps are summed")                                                                      \
+	  "median wall time; of an even count the mean of the middle two, rounded down; within 1 " \
+	  "% where steps are summed")                                                              \
 	X(STATS_P90, "p90_ns", "p90", U64, DERIVED,                                                \
 	  "90th percentile of the wall time; from 20 steps on")                                    \
 	X(STATS_P99, "p99_ns", "p99", U64, DERIVED,                                                \
 	  "99th percentile of the wall time; from 200 steps on")                                   \
-	X(STATS_MAX, "max_ns", "most", U64, DERIVED, "wall")
+	X(STATS_MAX, "max_ns", "most", U64, DERIVED, "longest wall time")
 static RANK_TABLE(step_stats, &table_ranks, STATS_COLUMNS, .nest = NEST_OBJECT,
 		  .is_finished = true);
 
 #define STEP_GPU_COLUMNS(X)                                                                        \
-	X(STEP_GPU_STEP = RANK_KEYS, "step", "step", U64, KEY, "its number")                       \
-	X(STEP_GPU_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                      \
+	X(STEP_GPU_STEP = RANK_KEYS, "step", "step", U64, KEY, "number of the step")               \
+	X(STEP_GPU_BEGIN, "begin_ns", NULL, U64, KEY, "begin of the step since the Unix epoch")    \
 	X(STEP_GPU_DEVICE, "device", "GPU", U64, KEY, "the device's number in its process")        \
-	X(STEP_GPU_COMPUTE, "compute_ns", "compute", U64, SUM, "in the step, by the clock")        \
+	X(STEP_GPU_COMPUTE, "compute_ns", "compute", U64, SUM, "compute time within the step")     \
 	X(STEP_GPU_EXPOSED_COMM, "exposed_comm_ns", "exposed comm", U64, SUM,                      \
-	  "in the step, by the clock")                                                             \
+	  "exposed communication time between the step's begin and end")                           \
 	X(STEP_GPU_EXPOSED_COPY, "exposed_copy_ns", "exposed copy", U64, SUM,                      \
-	  "in the step, by the clock")                                                             \
-	X(STEP_GPU_COMM_COUNT, "comm_count", "comm kernels", U64, SUM, "that began in the step")   \
-	X(STEP_GPU_IDLE, "idle_ns", "not busy", U64, SUM, "the rest of the step")
+	  "exposed copy time between the step's begin and end")                                    \
+	X(STEP_GPU_COMM_COUNT, "comm_count", "comm kernels", U64, SUM,                             \
+	  "communication kernels that began in the step")                                          \
+	X(STEP_GPU_IDLE, "idle_ns", "not busy", U64, SUM, "rest of the step's wall time")
 static RANK_TABLE(step_gpus, &table_steps, STEP_GPU_COLUMNS, .member = "gpus");
 
 #define SPARKLINE_COLUMNS(X)                                                                       \
-	X(SPARKLINE_STEP = RANK_KEYS, "step", NULL, U64, KEY, "its number")                        \
-	X(SPARKLINE_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                     \
+	X(SPARKLINE_STEP = RANK_KEYS, "step", NULL, U64, KEY, "number of the step")                \
+	X(SPARKLINE_BEGIN, "begin_ns", NULL, U64, KEY, "begin of the step since the Unix epoch")   \
 	X(SPARKLINE_HOST, "host_cells", NULL, TEXT, MAX,                                           \
-	  "a letter for each part: the phase with most of it")                                     \
+	  "letter of the phase with most time, for each equal part of the step")                   \
 	X(SPARKLINE_GPU, "gpu_cells", NULL, TEXT, MAX,                                             \
-	  "a letter for each part: the class with most of it")                                     \
-	X(SPARKLINE_HOST_BINS, "host_bins", NULL, TEXT, MAX, "as host_cells, in shorter parts")    \
-	X(SPARKLINE_GPU_BINS, "gpu_bins", NULL, TEXT, MAX, "shares of classes, finer")
+	  "letter of the class with most time, for each equal part of the step")                   \
+	X(SPARKLINE_HOST_BINS, "host_bins", NULL, TEXT, MAX, "like host_cells, in shorter parts")  \
+	X(SPARKLINE_GPU_BINS, "gpu_bins", NULL, TEXT, MAX, "shares of classes in shorter parts")
 static RANK_TABLE(strips, &table_steps, SPARKLINE_COLUMNS, .nest = NEST_NEVER,
 		  .null_texts = "host_cells gpu_cells host_bins gpu_bins", .is_picture = true);
 

@@ -7,31 +7,32 @@
 #define GPUS_COLUMNS(X)                                                                            \
 	X(GPU_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number in its process") \
 	X(GPU_NAME, "name", "model", TEXT, MAX, "name of the device")                              \
-	X(GPU_UUID, "uuid", NULL, TEXT, MAX, "of the GPU or of its MIG slice")                     \
+	X(GPU_UUID, "uuid", NULL, TEXT, MAX, "UUID of the GPU or its MIG slice")                   \
 	X(GPU_SPAN, "span_ns", "span", U64, SUM,                                                   \
-	  "from the begin of the first GPU event to the end of the last, summed over windows")     \
-	X(GPU_COMPUTE, "compute_ns", "compute", U64, SUM, "a compute kernel runs", .of = "span")   \
-	X(GPU_EXPOSED_COMM, "exposed_comm_ns", "exposed comm", U64, SUM,                           \
-	  "communication runs and no compute", .of = "span")                                       \
-	X(GPU_EXPOSED_COPY, "exposed_copy_ns", "exposed copy", U64, SUM,                           \
-	  "a copy or fill runs, no compute and no communication", .of = "span")                    \
-	X(GPU_IDLE, "idle_ns", "idle", U64, SUM, "nothing runs, between first and last event",     \
+	  "time from the first GPU event to the end of the last, summed over windows")             \
+	X(GPU_COMPUTE, "compute_ns", "compute", U64, SUM, "time in which a compute kernel runs",   \
 	  .of = "span")                                                                            \
-	X(GPU_BUSY, "busy_ns", "busy", U64, SUM, "anything runs")                                  \
-	X(GPU_COMM, "comm_ns", "comm", U64, SUM, "communication runs")                             \
-	X(GPU_COPY, "copy_ns", "copy", U64, SUM, "a copy or fill runs")                            \
+	X(GPU_EXPOSED_COMM, "exposed_comm_ns", "exposed comm", U64, SUM,                           \
+	  "time in which communication and no compute runs", .of = "span")                         \
+	X(GPU_EXPOSED_COPY, "exposed_copy_ns", "exposed copy", U64, SUM,                           \
+	  "time in which a copy or fill runs, and no compute or communication", .of = "span")      \
+	X(GPU_IDLE, "idle_ns", "idle", U64, SUM, "idle time between first and last GPU event",     \
+	  .of = "span")                                                                            \
+	X(GPU_BUSY, "busy_ns", "busy", U64, SUM, "time in which any GPU event runs")               \
+	X(GPU_COMM, "comm_ns", "comm", U64, SUM, "time in which communication runs")               \
+	X(GPU_COPY, "copy_ns", "copy", U64, SUM, "time in which a copy or fill runs")              \
 	X(GPU_OVERLAP_COMM, "overlap_comm_ns", "comm under compute", U64, SUM,                     \
-	  "communication and compute run")                                                         \
-	X(GPU_WINDOW, "window_ns", "window", U64, SUM, "lead, span and tail")                      \
-	X(GPU_LEAD, "lead_ns", "lead", U64, SUM, "before the first GPU event")                     \
-	X(GPU_TAIL, "tail_ns", "tail", U64, SUM, "after the last GPU event")                       \
-	X(GPU_NOT_BUSY, "not_busy_ns", "not busy", U64, SUM, "idle, lead and tail")                \
+	  "time in which both communication and compute run")                                      \
+	X(GPU_WINDOW, "window_ns", "window", U64, SUM, "lead + span + tail")                       \
+	X(GPU_LEAD, "lead_ns", "lead", U64, SUM, "time before the first GPU event")                \
+	X(GPU_TAIL, "tail_ns", "tail", U64, SUM, "time after the last GPU event")                  \
+	X(GPU_NOT_BUSY, "not_busy_ns", "not busy", U64, SUM, "lead + idle + tail")                 \
 	X(GPU_UNATTRIBUTED, "unattributed_ns", "without launch", U64, SUM,                         \
-	  "busy, but the work has no recorded launch")                                             \
+	  "busy time of work without a recorded launch")                                           \
 	X(GPU_KERNELS, "kernels", "kernels", U64, SUM, "kernels that began")                       \
 	X(GPU_COPIES, "copies", "copies", U64, SUM, "copies and fills that began")                 \
 	X(GPU_AFTER_SYNC, "after_sync_ns", "after sync", U64, SUM,                                 \
-	  "gaps that began inside a synchronizing call of their thread")                           \
+	  "time of gaps that began inside a synchronizing call of their thread")                   \
 	X(GPU_FORGOTTEN, "forgotten_ns", NULL, U64, SUM,                                           \
 	  "not busy time without a cause because too many host events were open: part of unknown") \
 	X(GPU_TRUSTED, "idle_trusted", NULL, BOOL, DERIVED,                                        \
@@ -45,7 +46,7 @@ static RANK_TABLE_TYPE(gpus, &table_ranks, GPUS_COLUMNS, .null_texts = "name uui
 	X(CAUSE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                     \
 	  "the device's number in its process")                                                    \
 	X(CAUSE_NAME, "cause", "cause", TEXT, KEY,                                                 \
-	  "why nothing ran; host:PHASE: what the host did meanwhile")                              \
+	  "why nothing ran; host:PHASE: what the step thread did meanwhile")                       \
 	X(CAUSE_NS, "ns", "not busy", U64, SUM,                                                    \
 	  "part of lead, idle and tail; all rows add up to not_busy_ns")
 static RANK_TABLE(idle_causes, &table_gpus, CAUSE_COLUMNS, .by = "ns");

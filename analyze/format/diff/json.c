@@ -17,16 +17,16 @@ struct key {
 #name, type, offsetof(struct diff_side, name), meaning                             \
 	}
 static const struct key side_keys[] = {
-	SIDE(path, TEXT, "the first input"),
-	SIDE(inputs, COUNT, "inputs read"),
-	SIDE(ranks, COUNT, "ranks"),
-	SIDE(gpus, COUNT, "GPUs of all ranks"),
-	SIDE(steps, COUNT, "complete steps of all ranks"),
-	SIDE(mean_ns, NS, "mean wall of complete steps, rounded"),
-	SIDE(window_ns, NS, "windows per step and GPU: the sum of parts but outside_steps"),
+	SIDE(path, TEXT, "path of the first input"),
+	SIDE(inputs, COUNT, "number of inputs"),
+	SIDE(ranks, COUNT, "number of ranks"),
+	SIDE(gpus, COUNT, "number of GPUs of all ranks"),
+	SIDE(steps, COUNT, "number of complete steps of all ranks"),
+	SIDE(mean_ns, NS, "mean wall time of complete steps, rounded"),
+	SIDE(window_ns, NS, "windows per step and GPU: the sum of all parts but outside_steps"),
 	SIDE(deviation_ns, REAL, "standard deviation of step times; null below two"),
 	SIDE(correlation, REAL, "max(0, autocorrelation of step times at lag 1)"),
-	SIDE(effective_steps, REAL, "independent steps that they are worth: n (1 - r) / (1 + r)"),
+	SIDE(effective_steps, REAL, "independent steps of equal worth: n (1 - r) / (1 + r)"),
 	SIDE(sampled, BOOL, "correlation ids are sparse: parts are not to be trusted"),
 	SIDE(damaged, BOOL, "bytes could not be read: parts are not to be trusted"),
 	{ .name = NULL },
@@ -36,56 +36,56 @@ static const struct key side_keys[] = {
 #name, NS, offsetof(struct of, ns.name), meaning                                   \
 	}
 #define AMOUNTS(of)                                                                                \
-	AMOUNT(of, a_ns, "per step and GPU in A, rounded to the nanosecond"),                      \
-		AMOUNT(of, b_ns, "the same in B"), AMOUNT(of, difference_ns, "b_ns - a_ns")
+	AMOUNT(of, a_ns, "time in A, rounded: mean per step and GPU; of a step its wall time"),    \
+		AMOUNT(of, b_ns, "time in B, like a_ns"), AMOUNT(of, difference_ns, "b_ns - a_ns")
 static const struct key part_keys[] = {
 	{ "class", TEXT, offsetof(struct diff_part, class),
-	  "compute, exposed_comm, exposed_copy, idle, lead, tail; outside_steps closes to the mean "
-	  "wall" },
-	{ "phase", TEXT, offsetof(struct diff_part, phase), "of the launch; null: nothing runs" },
+	  "compute, exposed_comm, exposed_copy, idle, lead, tail; outside_steps: the rest of the "
+	  "mean wall time" },
+	{ "phase", TEXT, offsetof(struct diff_part, phase), "phase of launch; null: nothing runs" },
 	{ "cause", TEXT, offsetof(struct diff_part, cause),
 	  "why nothing runs; null: something does" },
 	AMOUNTS(diff_part),
 	{ .name = NULL },
 };
 static const struct key owner_keys[] = {
-	{ "class", TEXT, offsetof(struct diff_row, class), "as of parts" },
-	{ "phase", TEXT, offsetof(struct diff_row, phase), "of the launch" },
-	{ "name", TEXT, offsetof(struct diff_row, name), "the kernel or copy that owns the time" },
+	{ "class", TEXT, offsetof(struct diff_row, class), "class, as in parts" },
+	{ "phase", TEXT, offsetof(struct diff_row, phase), "phase of the launch" },
+	{ "name", TEXT, offsetof(struct diff_row, name), "kernel or copy that owns the time" },
 	AMOUNTS(diff_row),
 	{ .name = NULL },
 };
 static const struct key place_keys[] = {
 	{ "cause", TEXT, offsetof(struct diff_row, cause),
-	  "why nothing runs; in `model` what work does, too" },
+	  "why nothing runs; in `model` also what work does" },
 	{ "range", TEXT, offsetof(struct diff_row, range),
-	  "the operator or annotation around it; in `model` the place" },
-	{ "python", TEXT, offsetof(struct diff_row, python), "the Python function around it" },
-	{ "call", TEXT, offsetof(struct diff_row, call), "the call that is the cause" },
+	  "operator or annotation around the cause; in `model` the place" },
+	{ "python", TEXT, offsetof(struct diff_row, python), "Python function around the cause" },
+	{ "call", TEXT, offsetof(struct diff_row, call), "call that is the cause" },
 	AMOUNTS(diff_row),
 	{ .name = NULL },
 };
 static const struct key step_keys[] = {
-	{ "step", COUNT, offsetof(struct diff_step, number), "a step that both sides counted" },
+	{ "step", COUNT, offsetof(struct diff_step, number), "step that both sides counted" },
 	{ "is_apart", BOOL, offsetof(struct diff_step, is_apart),
-	  "it changed by more than three times what others did, and by fail_over" },
+	  "its change differs from the median change by over fail_over and 3 x the usual" },
 	AMOUNTS(diff_step),
 	{ .name = NULL },
 };
 static const struct key edit_keys[] = {
 	{ "edit", TEXT, offsetof(struct diff_edit, edit),
-	  "as in --what-if: what the other side has less of" },
-	{ "of", TEXT, offsetof(struct diff_edit, of), "the side that was replayed with it: A, B" },
+	  "edit as in --what-if, for what the other side has less of" },
+	{ "of", TEXT, offsetof(struct diff_edit, of), "side that was replayed with it: A or B" },
 	{ "place", TEXT, offsetof(struct diff_edit, place),
-	  "in the model, with half of it; null: none has" },
-	AMOUNT(diff_edit, difference_ns, "of a step, beside the edits of this side before it"),
+	  "place in the model with at least half of the change; null: none" },
+	AMOUNT(diff_edit, difference_ns, "part of the difference, after this side's earlier edits"),
 	{ .name = NULL },
 };
 static const struct key unlike_keys[] = {
 	{ "what", TEXT, offsetof(struct diff_unlike, what),
-	  "GPUs, command, recorder, or what was recorded" },
-	{ "a", TEXT_HERE, offsetof(struct diff_unlike, a), "in A" },
-	{ "b", TEXT_HERE, offsetof(struct diff_unlike, b), "in B" },
+	  "setting: GPUs, command, recorder, or what was recorded" },
+	{ "a", TEXT_HERE, offsetof(struct diff_unlike, a), "value in A" },
+	{ "b", TEXT_HERE, offsetof(struct diff_unlike, b), "value in B" },
 	{ .name = NULL },
 };
 #define TOP(name, type, member, meaning)                                                           \
@@ -95,17 +95,17 @@ static const struct key unlike_keys[] = {
 static const struct key top_keys[] = {
 	TOP("verdict", VERDICT, estimate.verdict,
 	    "slower (exit 3), slower_below_fail_over, no_difference, faster, cannot_tell"),
-	TOP("fail_over", REAL, fail_over, "share of A's mean step time, as given"),
+	TOP("fail_over", REAL, fail_over, "limit as a share of A's mean step time, as given"),
 	TOP("difference_ns", REAL, estimate.difference, "mean step time of B - that of A"),
 	TOP("interval_ns", REAL, estimate.half,
 	    "half of the 95 % interval of the difference; null: too few steps"),
 	TOP("is_paired", BOOL, estimate.is_paired,
-	    "the means could not tell, the differences of equal steps do (99 %)"),
+	    "the means cannot tell, but the differences of equal steps can (99 %)"),
 	TOP("replayed_difference_ns", REAL, replayed_ns,
-	    "median step of B - that of A, to the end of the GPU work; null: not replayed"),
-	TOP("unexplained_ns", REAL, unexplained_ns, "of that, what is not in edits"),
+	    "median step of B - median step of A, to the end of GPU work; null: not replayed"),
+	TOP("unexplained_ns", REAL, unexplained_ns, "part of replayed_difference_ns, in no edit"),
 	TOP("needed_steps", REAL, estimate.needed,
-	    "of cannot_tell: steps of each side, about; 0: cannot be said"),
+	    "cannot_tell: about how many steps each side needs; 0: unknown"),
 	{ .name = NULL },
 };
 

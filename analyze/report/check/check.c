@@ -18,8 +18,8 @@ static const struct column fact_columns[] = {
 #define X(name, combine) { #name, NULL, CELL_U64, combine, NULL, "a fact for checks" },
 	FACT_LIST(X)
 #undef X
-		{ "path", NULL, CELL_TEXT, MIN, NULL, "the first input that was not closed" },
-	{ "format", NULL, CELL_TEXT, MAX, NULL, "of the input" },
+		{ "path", NULL, CELL_TEXT, MIN, NULL, "path of the first unclosed input" },
+	{ "format", NULL, CELL_TEXT, MAX, NULL, "format of the input" },
 	{ .name = NULL },
 };
 static const struct table_type table_facts = {

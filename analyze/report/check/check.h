@@ -114,24 +114,24 @@ enum fact { /* indices of cells in a row of check_facts */
 
 /* Attributes with which a log's process describes itself. */
 #define METADATA_COLUMNS(X)                                                                        \
-	X(METADATA_KEY = RANK_KEYS, "key", NULL, TEXT, KEY, "attribute of the process")            \
-	X(METADATA_TEXT, "text", NULL, TEXT, MAX, "its value")
+	X(METADATA_KEY = RANK_KEYS, "key", NULL, TEXT, KEY, "name of an attribute of the process") \
+	X(METADATA_TEXT, "text", NULL, TEXT, MAX, "value of the attribute")
 enum { METADATA_COLUMNS(COLUMN_PLACE) };
 #define SPAN_COLUMNS(X)                                                                            \
-	X(SPAN_BEGIN = RANK_KEYS, "begin_ns", NULL, U64, KEY, "since the Unix epoch")              \
-	X(SPAN_END, "end_ns", NULL, U64, KEY, "since the Unix epoch")                              \
-	X(SPAN_STEPS, "steps", NULL, U64, SUM, "marked steps that begin in it")                    \
-	X(SPAN_OPEN, "open", NULL, BOOL, MAX, "it was never closed")
+	X(SPAN_BEGIN = RANK_KEYS, "begin_ns", NULL, U64, KEY, "begin since the Unix epoch")        \
+	X(SPAN_END, "end_ns", NULL, U64, KEY, "end since the Unix epoch")                          \
+	X(SPAN_STEPS, "steps", NULL, U64, SUM, "marked steps that begin in the window")            \
+	X(SPAN_OPEN, "open", NULL, BOOL, MAX, "the window was never closed")
 enum { SPAN_COLUMNS(COLUMN_PLACE) };
 #define CHECK_COLUMNS(X)                                                                           \
-	X(CHECK_NAME = RANK_KEYS, "check", "check", TEXT, KEY, "what was looked at")               \
+	X(CHECK_NAME = RANK_KEYS, "check", "check", TEXT, KEY, "name of the check")                \
 	X(CHECK_OF, "of", "of", TEXT, KEY,                                                         \
-	  "which window, reason or attribute, where a check has several rows; else empty")         \
+	  "checked window, reason or attribute, where a check has several rows; else empty")       \
 	X(CHECK_VERDICT, "verdict", "verdict", TEXT, DERIVED, "good, doubt, bad or unknown")       \
 	X(CHECK_COUNT, "count", "count", U64, DERIVED,                                             \
-	  "what speaks against it, in records, launches, bytes or steps of a clock")               \
-	X(CHECK_TEXT, "text", "says", TEXT, DERIVED, "the sentence for people")                    \
-	X(CHECK_MEANING, "meaning", NULL, TEXT, DERIVED, "the question that the check answers")
+	  "number of records, launches, bytes or clock steps that speak against it")               \
+	X(CHECK_TEXT, "text", "says", TEXT, DERIVED, "result of the check as a sentence")          \
+	X(CHECK_MEANING, "meaning", NULL, TEXT, DERIVED, "question that the check answers")
 enum { CHECK_COLUMNS(COLUMN_PLACE) };
 
 /* Fills the table `checks`. */

@@ -17,24 +17,24 @@
 #define EVENTS_COLUMNS(X)                                                                          \
 	X(EVENTS_DEVICE = RANK_KEYS, "device", NULL, U64, KEY,                                     \
 	  "the device's number in its process")                                                    \
-	X(EVENTS_FROM, "from_ns", NULL, U64, KEY, "begin of the GPU's first: one input's rows")    \
-	X(EVENTS_GROUP, "group", NULL, TEXT, KEY, "communicator")                                  \
-	X(EVENTS_OPERATION, "operation", NULL, TEXT, KEY, "operation")                             \
-	X(EVENTS_TYPE, "type", NULL, TEXT, KEY, "of the elements")                                 \
-	X(EVENTS_STREAM, "stream", NULL, U64, KEY, "without a communicator")                       \
-	X(EVENTS_STEP, "step", NULL, U64, KEY, "of the launch; null: none")                        \
-	X(EVENTS_NTH, "nth", NULL, U64, KEY, "steps of this number before, in the input")          \
-	X(EVENTS_PHASE, "phase", NULL, TEXT, KEY, "of the launch")                                 \
+	X(EVENTS_FROM, "from_ns", NULL, U64, KEY, "begin of the GPU's first; tells inputs apart")  \
+	X(EVENTS_GROUP, "group", NULL, TEXT, KEY, "communicator, as in comm")                      \
+	X(EVENTS_OPERATION, "operation", NULL, TEXT, KEY, "operation of the collectives")          \
+	X(EVENTS_TYPE, "type", NULL, TEXT, KEY, "type of the elements")                            \
+	X(EVENTS_STREAM, "stream", NULL, U64, KEY, "stream; null: the communicator is known")      \
+	X(EVENTS_STEP, "step", NULL, U64, KEY, "step of the launches; null: none")                 \
+	X(EVENTS_NTH, "nth", NULL, U64, KEY, "earlier steps of this number in the input")          \
+	X(EVENTS_PHASE, "phase", NULL, TEXT, KEY, "phase of the launches")                         \
 	X(EVENTS_BY_SEQ, "by_seq", NULL, BOOL, KEY,                                                \
-	  "the index is Seq, else the place in the step")                                          \
-	X(EVENTS_FIRST, "first_ns", NULL, U64, KEY, "begin of the first: no two rows are one")     \
+	  "the index is Seq, otherwise the position in the step")                                  \
+	X(EVENTS_FIRST, "first_ns", NULL, U64, KEY, "begin of the row's first; keeps rows apart")  \
 	X(EVENTS_PACKED, "packed", NULL, TEXT, MAX,                                                \
-	  "index, place, time, bytes, exposed parts of each")                                      \
+	  "packed index, place, time, bytes and exposed parts of each collective")                 \
 	X(EVENTS_OF_STEP, "of_step", NULL, U64, SUM,                                               \
-	  "of communicator and operation in this step, in whatever phase and type")                \
-	X(EVENTS_WHOLE, "whole", NULL, BOOL, MAX, "the step is whole")                             \
-	X(EVENTS_SETTLES, "settles", NULL, BOOL, MAX, "the step settles and does not count")       \
-	X(EVENTS_TIMES, "times", NULL, U64, MAX, "steps of this number in the input")              \
+	  "collectives of the communicator and operation in the step, in all phases and types")    \
+	X(EVENTS_WHOLE, "whole", NULL, BOOL, MAX, "the step is complete")                          \
+	X(EVENTS_SETTLES, "settles", NULL, BOOL, MAX, "the step is settling and does not count")   \
+	X(EVENTS_TIMES, "times", NULL, U64, MAX, "steps with this number in the input")            \
 	X(EVENTS_GPU, "gpu", NULL, TEXT, MAX, "name of the device")
 enum { EVENTS_COLUMNS(COLUMN_PLACE) EVENTS_KEYS = EVENTS_PACKED };
 extern const struct table_type table_comm_events;
@@ -42,30 +42,30 @@ extern const struct table_type table_comm_events;
 #define COMM_COLUMNS(X)                                                                            \
 	X(COMM_GROUP = RANK_KEYS, "group", "communicator", TEXT, KEY,                              \
 	  "process group and its ranks, or NCCL's number; empty: unknown")                         \
-	X(COMM_OPERATION, "operation", "operation", TEXT, KEY, "operation")                        \
-	X(COMM_TYPE, "type", "type", TEXT, KEY, "of the elements; empty: unknown")                 \
+	X(COMM_OPERATION, "operation", "operation", TEXT, KEY, "operation, such as all_reduce")    \
+	X(COMM_TYPE, "type", "type", TEXT, KEY, "type of the elements; empty: unknown")            \
 	X(COMM_BYTES, "size_bytes", "size", U64, KEY,                                              \
-	  "bytes of one collective: for gather and scatter all data; null: unknown, or several "   \
-	  "sizes")                                                                                 \
-	X(COMM_RANKS, "group_size", "ranks", U64, MAX, "in the communicator; 0: unknown")          \
+	  "bytes that a rank contributes to one collective, for gather and scatter all data; "     \
+	  "null: unknown, or several sizes")                                                       \
+	X(COMM_RANKS, "group_size", "ranks", U64, MAX, "ranks of the communicator; 0: unknown")    \
 	X(COMM_COUNT, "count", "calls", U64, SUM, "communication kernels that began")              \
-	X(COMM_TOTAL, "total_ns", "total", U64, SUM, "total time, overlaps counted twice")         \
-	X(COMM_MIN, "min_ns", "min", U64, MIN, "the shortest")                                     \
-	X(COMM_MAX, "max_ns", "max", U64, MAX, "the longest")                                      \
+	X(COMM_TOTAL, "total_ns", "total", U64, SUM, "total duration, overlaps counted twice")     \
+	X(COMM_MIN, "min_ns", "min", U64, MIN, "duration of the shortest call")                    \
+	X(COMM_MAX, "max_ns", "max", U64, MAX, "duration of the longest call")                     \
 	X(COMM_EXPOSED, "exposed_ns", "exposed", U64, SUM,                                         \
-	  "no compute and no earlier communication at the time; adds up to exposed_comm_ns")       \
+	  "time beside which no compute or earlier communication ran; adds up to exposed_comm_ns") \
 	X(COMM_HIDDEN, "hidden_ns", "hidden", U64, SUM, "total - exposed")                         \
 	X(COMM_LEFT_OUT, "left_out", NULL, U64, SUM,                                               \
-	  "calls that could not be kept for matching: the memory for them was full")               \
+	  "calls that were not kept for matching because the memory for them was full")            \
 	X(COMM_MATCHED, "matched", "matched", U64, DERIVED,                                        \
 	  "calls that were matched with the other ranks")                                          \
 	X(COMM_TRANSFER, "transfer_ns", "transfer", U64, DERIVED,                                  \
-	  "of matched calls: the shortest time over the ranks, which is that of the last rank")    \
-	X(COMM_WAIT, "wait_ns", "waiting", U64, DERIVED, "of matched calls: own time - transfer")  \
+	  "matched calls: shortest duration over the ranks, which is that of the last rank")       \
+	X(COMM_WAIT, "wait_ns", "waiting", U64, DERIVED, "matched calls: own duration - transfer") \
 	X(COMM_EXPOSED_WAIT, "exposed_wait_ns", "exposed waiting", U64, DERIVED,                   \
-	  "exposed part of the waiting")                                                           \
+	  "exposed part of the waiting time")                                                      \
 	X(COMM_ALGORITHM, "algorithm_gb_per_s", "algorithm GB/s", F64, DERIVED,                    \
-	  "bytes / transfer; where nothing is matched bytes / time, which is a lower bound")       \
+	  "bytes / transfer; if nothing is matched bytes / total, which is a lower bound")         \
 	X(COMM_BUS, "bus_gb_per_s", "bus GB/s", F64, DERIVED,                                      \
 	  "algorithm bandwidth x 2(n-1)/n for all_reduce, (n-1)/n for gather and scatter, 1 for "  \
 	  "others")                                                                                \
@@ -112,66 +112,66 @@ enum status comm_match(struct tables *all, struct error *err);
 #define GROUPS_COLUMNS(X)                                                                          \
 	X(GROUPS_GROUP, "group", "communicator", TEXT, KEY,                                        \
 	  "process group and its ranks, or NCCL's number; empty: unknown")                         \
-	X(GROUPS_OPERATION, "operation", "operation", TEXT, KEY, "operation")                      \
-	X(GROUPS_RANKS, "ranks", "ranks", U64, DERIVED, "given ranks that have the group")         \
-	X(GROUPS_SIZE, "group_size", "of", U64, DERIVED, "ranks in the communicator; 0: unknown")  \
-	X(GROUPS_CALLS, "count", "calls", U64, DERIVED, "on all ranks together")                   \
+	X(GROUPS_OPERATION, "operation", "operation", TEXT, KEY, "operation, such as all_reduce")  \
+	X(GROUPS_RANKS, "ranks", "ranks", U64, DERIVED, "ranks of the communicator in the inputs") \
+	X(GROUPS_SIZE, "group_size", "of", U64, DERIVED, "ranks of the communicator; 0: unknown")  \
+	X(GROUPS_CALLS, "count", "calls", U64, DERIVED, "calls on all ranks together")             \
 	X(GROUPS_MATCHED, "matched", "matched", U64, DERIVED,                                      \
 	  "collectives matched on all of these ranks")                                             \
 	X(GROUPS_BY, "index", "index", TEXT, DERIVED,                                              \
-	  "seq: the number in the file; count: the position in a step that is complete on all "    \
-	  "ranks; null: none was kept for matching")                                               \
+	  "how collectives are matched: seq, by the number in the file; count, by the position "   \
+	  "in a step that is complete on all ranks; null: none was kept")                          \
 	X(GROUPS_WHY, "unmatched_because", "why not", TEXT, DERIVED,                               \
 	  "why collectives were not matched; null: no reason")                                     \
 	X(GROUPS_TRANSFER, "transfer_ns", "transfer", U64, DERIVED,                                \
-	  "of matched calls: the shortest time over the ranks, summed over calls and ranks")       \
+	  "matched calls: shortest duration over the ranks, summed over calls and ranks")          \
 	X(GROUPS_WAIT, "wait_ns", "waiting", U64, DERIVED,                                         \
-	  "of matched calls: own time - transfer, over all ranks")                                 \
+	  "matched calls: own duration - transfer, summed over all ranks")                         \
 	X(GROUPS_NAMED, "with_culprit", "with a last one", U64, DERIVED,                           \
-	  "of matched collectives, in which one rank came after all others by over 5 % and 5 us")
+	  "matched collectives to which one rank came last, by over 5 % and 5 us")
 enum { GROUPS_COLUMNS(COLUMN_PLACE) };
 #define WAITS_COLUMNS(X)                                                                           \
-	X(WAITS_CALLS = RANK_KEYS, "collectives", "collectives", U64, DERIVED, "that began")       \
-	X(WAITS_MATCHED, "matched", "matched", U64, DERIVED, "with the other ranks")               \
+	X(WAITS_CALLS = RANK_KEYS, "collectives", "collectives", U64, DERIVED,                     \
+	  "collectives of the rank that began")                                                    \
+	X(WAITS_MATCHED, "matched", "matched", U64, DERIVED, "calls matched with the other ranks") \
 	X(WAITS_TRANSFER, "transfer_ns", "transfer", U64, DERIVED,                                 \
-	  "of matched ones, from here on but for steps that settle: the shortest time over the "   \
-	  "ranks")                                                                                 \
-	X(WAITS_WAIT, "wait_ns", "waits", U64, DERIVED, "of matched ones: own time - transfer")    \
-	X(WAITS_EXPOSED, "exposed_wait_ns", "exposed", U64, DERIVED, "exposed part of it")         \
-	X(WAITS_ALL_EXPOSED, "exposed_ns", NULL, U64, DERIVED, "exposed time of matched ones")     \
+	  "matched calls: shortest duration over the ranks; from here on without settling steps")  \
+	X(WAITS_WAIT, "wait_ns", "waits", U64, DERIVED, "matched calls: own duration - transfer")  \
+	X(WAITS_EXPOSED, "exposed_wait_ns", "exposed", U64, DERIVED, "exposed part of wait_ns")    \
+	X(WAITS_ALL_EXPOSED, "exposed_ns", NULL, U64, DERIVED, "exposed time of matched calls")    \
 	X(WAITS_AFTER, "after_next_ns", NULL, U64, DERIVED,                                        \
-	  "over all collectives in which it came last: delay behind the rank before it")           \
+	  "delay behind the rank before it, summed over all collectives in which it came last")    \
 	X(WAITS_LAST, "times_last", "last", U64, DERIVED,                                          \
-	  "collectives in which it came later than all others by over 5 % and 5 us")               \
+	  "collectives in which this rank came last, by over 5 % and 5 us")                        \
 	X(WAITS_LATE, "late_ns", "late", U64, DERIVED,                                             \
-	  "in these: delay behind the rank before it")                                             \
+	  "delay behind the rank before it, in the collectives of times_last")                     \
 	X(WAITS_MADE, "made_wait_ns", "makes wait", U64, DERIVED,                                  \
-	  "in these: total waiting time of all others")                                            \
+	  "total waiting time of all other ranks, in the collectives of times_last")               \
 	X(WAITS_SAVING, "saving_ns", "saves", U64, DERIVED,                                        \
 	  "upper bound of the saving if it came as early as the next rank: the least "             \
-	  "exposed_excess_ns, or after_next_ns")
+	  "exposed_excess_ns of those that wait for it, or after_next_ns")
 enum { WAITS_COLUMNS(COLUMN_PLACE) };
 #define STRAGGLER_COLUMNS(X)                                                                       \
 	X(STRAGGLER_STEP, "step", "step", U64, KEY,                                                \
-	  "step in which the last rank launched it; null: in none")                                \
-	X(STRAGGLER_PHASE, "phase", "phase", TEXT, KEY, "in which the last one launched it")       \
+	  "step in which the last rank launched the collectives; null: in none")                   \
+	X(STRAGGLER_PHASE, "phase", "phase", TEXT, KEY, "phase in which the last rank launched")   \
 	X(STRAGGLER_RANK, "rank", "rank", U64, KEY, "rank that came last")                         \
-	X(STRAGGLER_HOST, "host", NULL, TEXT, KEY, "its host")                                     \
-	X(STRAGGLER_PID, "pid", NULL, U64, KEY, "its process")                                     \
+	X(STRAGGLER_HOST, "host", NULL, TEXT, KEY, "host of the rank that came last")              \
+	X(STRAGGLER_PID, "pid", NULL, U64, KEY, "process id of the rank that came last")           \
 	X(STRAGGLER_LAST, "times_last", "last", U64, DERIVED,                                      \
-	  "matched collectives in which it came last")                                             \
+	  "matched collectives in which the rank came last")                                       \
 	X(STRAGGLER_LATE, "late_ns", "late", U64, DERIVED, "delay behind the rank before it")      \
 	X(STRAGGLER_MADE, "made_wait_ns", "makes wait", U64, DERIVED,                              \
-	  "total waiting time of all others")
+	  "total waiting time of all other ranks")
 enum { STRAGGLER_COLUMNS(COLUMN_PLACE) STRAGGLER_KEYS = STRAGGLER_LAST };
 #define PAIR_COLUMNS(X)                                                                            \
 	X(PAIR_RANK = RANK_KEYS, "for_rank", "for rank", U64, KEY, "rank that came last")          \
-	X(PAIR_HOST, "for_host", NULL, TEXT, KEY, "its host")                                      \
-	X(PAIR_PID, "for_pid", NULL, U64, KEY, "its process")                                      \
-	X(PAIR_CALLS, "count", "collectives", U64, DERIVED, "collectives in which it came last")   \
-	X(PAIR_WAIT, "wait_ns", "waits", U64, DERIVED, "time waited for that rank in these")       \
+	X(PAIR_HOST, "for_host", NULL, TEXT, KEY, "host of the rank that came last")               \
+	X(PAIR_PID, "for_pid", NULL, U64, KEY, "process id of the rank that came last")            \
+	X(PAIR_CALLS, "count", "collectives", U64, DERIVED, "collectives with that rank last")     \
+	X(PAIR_WAIT, "wait_ns", "waits", U64, DERIVED, "time waited for that rank")                \
 	X(PAIR_EXCESS, "exposed_excess_ns", "exposed more", U64, DERIVED,                          \
-	  "in these, or in all: exposed time beyond that of the last rank")
+	  "exposed time beyond that of the rank that came last, in these collectives or in all")
 enum { PAIR_COLUMNS(COLUMN_PLACE) PAIR_KEYS = PAIR_CALLS };
 extern const struct table_type table_groups, table_waits, table_waits_for, table_stragglers;
 

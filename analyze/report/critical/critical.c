@@ -18,15 +18,15 @@
 
 #define CRITICAL_COLUMNS(X)                                                                        \
 	X(CRITICAL_WHICH = RANK_KEYS, "which", "which", TEXT, KEY,                                 \
-	  "median or slowest; refused: one with too many events")                                  \
-	X(CRITICAL_STEP, "step", "step", U64, KEY, "its number")                                   \
+	  "median or slowest step; refused: a step with too many events")                          \
+	X(CRITICAL_STEP, "step", "step", U64, KEY, "number of the step")                           \
 	X(CRITICAL_KIND, "kind", "kind", TEXT, KEY,                                                \
-	  "host: S in a phase; launch: from a call to its work; dispatch: behind other work; "     \
+	  "host: the step thread; launch: from a call to its work; dispatch: behind other work; "  \
 	  "stream_wait: behind another stream; compute, comm, copy: GPU work; unknown: no launch") \
-	X(CRITICAL_NAME, "name", "name", TEXT, KEY, "the phase, the call or the GPU work")         \
-	X(CRITICAL_NS, "ns", "on the path", U64, SUM, "all rows of a step are its wall time")      \
-	X(CRITICAL_COUNT, "count", "times", U64, SUM, "segments of the path")                      \
-	X(CRITICAL_PCT, "pct", "%", F64, DERIVED, "share", .of = "step")
+	X(CRITICAL_NAME, "name", "name", TEXT, KEY, "name of the phase, call or GPU work")         \
+	X(CRITICAL_NS, "ns", "on the path", U64, SUM, "time; rows of a step add up to its wall")   \
+	X(CRITICAL_COUNT, "count", "times", U64, SUM, "number of path segments")                   \
+	X(CRITICAL_PCT, "pct", "%", F64, DERIVED, "share of the step's wall time", .of = "step")
 static RANK_TABLE(critical, &table_ranks, CRITICAL_COLUMNS, .by = "ns");
 
 /* Limits for each kind of record; together at most about 200 MB. Parts of many steps are dropped

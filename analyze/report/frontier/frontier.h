@@ -13,11 +13,11 @@
 #define SPANS_COLUMNS(X)                                                                           \
 	X(SPANS_DEVICE = RANK_KEYS, "device", NULL, U64, KEY,                                      \
 	  "the device's number in its process")                                                    \
-	X(SPANS_FROM, "from_ns", NULL, U64, KEY, "begin of the GPU's first: one input's rows")     \
+	X(SPANS_FROM, "from_ns", NULL, U64, KEY, "begin of the GPU's first; tells inputs apart")   \
 	X(SPANS_PHASE, "phase", NULL, TEXT, KEY,                                                   \
-	  "of the owner's launch; of host causes the host's")                                      \
-	X(SPANS_KIND, "kind", NULL, TEXT, KEY, "class or idle cause; empty: the windows")          \
-	X(SPANS_PACKED, "packed", NULL, TEXT, MAX, "ns before the end of each collective")
+	  "phase of the owner's launch; for causes on the host that of the step thread")           \
+	X(SPANS_KIND, "kind", NULL, TEXT, KEY, "class or idle cause; empty: row of windows")       \
+	X(SPANS_PACKED, "packed", NULL, TEXT, MAX, "packed ns before the end of each collective")
 enum { SPANS_COLUMNS(COLUMN_PLACE) };
 /* A row of time; the row of windows has an empty phase and kind. */
 extern const struct table_type table_frontier_spans;
@@ -44,36 +44,35 @@ bool list_take(const char **packed, struct packed_list *l, uint64_t *value);
 #define CULPRIT_COLUMNS(X)                                                                         \
 	X(FRONTIER_RANK, "rank", "rank", U64, KEY,                                                 \
 	  "rank that came last at the end of the path segment; null: the ranks came together")     \
-	X(FRONTIER_HOST, "host", NULL, TEXT, KEY, "its host")                                      \
-	X(FRONTIER_PID, "pid", NULL, U64, KEY, "its process")                                      \
+	X(FRONTIER_HOST, "host", NULL, TEXT, KEY, "host of the rank")                              \
+	X(FRONTIER_PID, "pid", NULL, U64, KEY, "process id of the rank")                           \
 	X(FRONTIER_PHASE, "phase", "phase", TEXT, KEY,                                             \
-	  "phase of the launch of the work that ran or came next; for data and host: of the step " \
-	  "thread")                                                                                \
+	  "phase of the launch of the work that ran or came next; for data and host: phase of "    \
+	  "the step thread")                                                                       \
 	X(FRONTIER_KIND, "kind", "what", TEXT, KEY,                                                \
-	  "compute, exposed_comm, exposed_copy or the cause of idle time")
+	  "class of work (compute, exposed_comm, exposed_copy) or cause of idle time")
 #define FRONTIER_COLUMNS(X)                                                                        \
 	X(FRONTIER_NS, "ns", NULL, U64, DERIVED,                                                   \
-	  "of the job's time: this rank's own in path segments at whose end it came last")         \
-	X(FRONTIER_PER_STEP, "ns_per_step", "ms/step", U64, DERIVED,                               \
-	  "that / steps of the frontier")                                                          \
-	X(FRONTIER_SHARE, "share_of_step", "%", F64, DERIVED, "of the time along the frontier",    \
-	  .of = "job's step")                                                                      \
+	  "time of the job that this rank spent in path segments at whose end it came last")       \
+	X(FRONTIER_PER_STEP, "ns_per_step", "ms/step", U64, DERIVED, "ns / steps of the frontier") \
+	X(FRONTIER_SHARE, "share_of_step", "%", F64, DERIVED,                                      \
+	  "share of the time along the frontier", .of = "job's step")                              \
 	X(FRONTIER_MEAN, "mean_ns_per_step", "mean of the ranks", U64, DERIVED,                    \
-	  "mean of the ranks for the same kind in the same path segments")
+	  "mean time of the ranks for the same kind in the same path segments")
 enum { CULPRIT_COLUMNS(COLUMN_PLACE) FRONTIER_COLUMNS(COLUMN_PLACE) FRONTIER_KEYS = FRONTIER_NS };
 #define FRONTIER_STEP_COLUMNS(X)                                                                   \
 	X(FRONTIER_STEP_NUMBER, "step", "step", U64, KEY,                                          \
-	  "step in which the last rank launched; null: in none")                                   \
+	  "step in which the last rank launched the collectives; null: in none")                   \
 	X(FRONTIER_STEP_SYNC_POINTS, "meetings", "meetings", U64, DERIVED,                         \
 	  "matched collectives on the frontier")                                                   \
 	X(FRONTIER_STEP_NS, "ns", "ms", U64, DERIVED,                                              \
-	  "time of the job from the last collective of the previous step to that of this one")
+	  "time of the job from the last collective of the previous step to the last of this one")
 enum { FRONTIER_STEP_COLUMNS(COLUMN_PLACE) };
 /* The keys of a step's rows are the step's number, then those of the whole. */
-#define FRONTIER_PART_STEP(X) X(FRONTIER_PART_NUMBER, "step", "step", U64, KEY, "of the job")
+#define FRONTIER_PART_STEP(X) X(FRONTIER_PART_NUMBER, "step", "step", U64, KEY, "step of the job")
 #define FRONTIER_PART_COLUMNS(X)                                                                   \
 	X(FRONTIER_PART_NS, "ns", "ms", U64, DERIVED,                                              \
-	  "part of the step; all rows of a step add up to its ns")
+	  "part of the step's time; all rows of a step add up to its ns")
 enum {
 	FRONTIER_PART_STEP(COLUMN_PLACE) FRONTIER_PART_RANK,
 	FRONTIER_PART_PHASE = FRONTIER_PART_RANK + RANK_KEYS,
@@ -85,10 +84,10 @@ enum {
 	  "steps that lie completely on the frontier")                                             \
 	X(FRONTIER_TOTAL_SYNC_POINTS, "meetings", "meetings", U64, DERIVED,                        \
 	  "matched collectives on the frontier")                                                   \
-	X(FRONTIER_TOTAL_NS, "ns", NULL, U64, DERIVED, "the job's time along the frontier")        \
-	X(FRONTIER_TOTAL_PER_STEP, "ns_per_step", "ms/step", U64, DERIVED, "that / steps")         \
+	X(FRONTIER_TOTAL_NS, "ns", NULL, U64, DERIVED, "time of the job along the frontier")       \
+	X(FRONTIER_TOTAL_PER_STEP, "ns_per_step", "ms/step", U64, DERIVED, "ns / steps")           \
 	X(FRONTIER_TOTAL_NAMED, "named_ns", NULL, U64, DERIVED,                                    \
-	  "part in path segments at whose end one rank came last by over 5 % and 5 us")            \
+	  "part of ns in path segments at whose end one rank came last by over 5 % and 5 us")      \
 	X(FRONTIER_TOTAL_LEFT_OUT, "left_out", NULL, U64, DERIVED,                                 \
 	  "matched collectives left out because of a memory limit")
 enum { FRONTIER_TOTAL_COLUMNS(COLUMN_PLACE) };

@@ -20,32 +20,32 @@
 enum { MEMBERS_MOST = 1 << 20, WORLD_MOST = 1 << 14 };
 
 #define HANG_COLUMNS(X)                                                                            \
-	X(HANG_PLACE, "place", NULL, U64, KEY, "1: the group that hung first")                     \
-	X(HANG_GROUP, "group", "process group", TEXT, MAX, "its name and its ranks")               \
+	X(HANG_PLACE, "place", NULL, U64, KEY, "position in the order of hanging; 1: the first")   \
+	X(HANG_GROUP, "group", "process group", TEXT, MAX, "name and ranks of the process group")  \
 	X(HANG_ABOUT, "description", "description", TEXT, MAX,                                     \
-	  "of the group, as the program has it")                                                   \
+	  "description of the group, as in the program")                                           \
 	X(HANG_SEQ, "seq", "number", U64, MAX,                                                     \
-	  "of the first collective that a rank did not complete, else of the last")                \
+	  "number of the first collective that a rank did not complete, else of the last")         \
 	X(HANG_OPERATION, "operation", "operation", TEXT, MAX,                                     \
-	  "operation that most ranks requested")                                                   \
+	  "operation that most ranks requested under this number")                                 \
 	X(HANG_DONE, "completed_by_all", "done by all", U64, MAX,                                  \
 	  "number of the latest collective that every rank with a dump completed")                 \
 	X(HANG_WAITING, "waiting", "wait", TEXT, MAX,                                              \
-	  "ranks that requested it and did not complete it; null: none")                           \
+	  "ranks that requested the collective and did not complete it; null: none")               \
 	X(HANG_NEVER, "never_came", "never came", TEXT, MAX,                                       \
-	  "ranks whose latest collective is one before it; null: none")                            \
+	  "ranks whose latest collective has a lower number; null: none")                          \
 	X(HANG_NOT_STARTED, "not_started", "not started", TEXT, MAX,                               \
 	  "waiting ranks whose GPU has not begun it although another GPU has; null: none")         \
 	X(HANG_NO_DUMP, "no_dump", "no dump", TEXT, MAX,                                           \
-	  "ranks of the group without a file; null: none")                                         \
+	  "ranks of the group without a dump file; null: none")                                    \
 	X(HANG_MISMATCH, "mismatch", "mismatch", TEXT, MAX,                                        \
-	  "ranks that requested a different operation with the same number; null: none")           \
+	  "first collective for which ranks requested different things, as text; null: none")      \
 	X(HANG_GAP, "gap_ns", "since its last", U64, MAX,                                          \
-	  "from the last collective of the rank that never came to when the others asked for "     \
-	  "this one")                                                                              \
+	  "time from the last collective of a rank that never came to the first request of the "   \
+	  "one that hangs")                                                                        \
 	X(HANG_WHERE, "where", "where", TEXT, MAX,                                                 \
-	  "functions of the late rank, otherwise of a waiting one")                                \
-	X(HANG_SENTENCE, "sentence", NULL, TEXT, MAX, "the same for people")
+	  "functions in which the late rank, or else a waiting one, made its latest request")      \
+	X(HANG_SENTENCE, "sentence", NULL, TEXT, MAX, "the hang as a sentence")
 static TABLE(hang, HANG_COLUMNS,
 	     .null_texts = "description waiting never_came not_started no_dump mismatch where",
 	     .is_finished = true, .is_seldom = true);

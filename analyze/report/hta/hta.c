@@ -9,20 +9,20 @@
 #include <stdio.h>
 
 #define STATS_COLUMNS(X, unit, mean_type, type, combine)                                           \
-	X(STATS_COUNT, "count", "count", U64, SUM, "values")                                       \
-	X(STATS_MIN, "min" unit, "min", U64, MAX, "the least")                                     \
-	X(STATS_P25, "p25" unit, "25%", type, combine, "a quarter is less")                        \
-	X(STATS_P50, "p50" unit, "50%", type, combine, "the half is less")                         \
-	X(STATS_P75, "p75" unit, "75%", type, combine, "three quarters are less")                  \
-	X(STATS_MAX, "max" unit, "max", U64, MAX, "the most")                                      \
+	X(STATS_COUNT, "count", "count", U64, SUM, "number of values")                             \
+	X(STATS_MIN, "min" unit, "min", U64, MAX, "least value")                                   \
+	X(STATS_P25, "p25" unit, "25%", type, combine, "first quartile of the values")             \
+	X(STATS_P50, "p50" unit, "50%", type, combine, "median of the values")                     \
+	X(STATS_P75, "p75" unit, "75%", type, combine, "third quartile of the values")             \
+	X(STATS_MAX, "max" unit, "max", U64, MAX, "greatest value")                                \
 	X(STATS_STD, "std" unit, "std", type, combine, "standard deviation of a sample")           \
-	X(STATS_MEAN, "mean" unit, "mean", mean_type, DERIVED, "sum / count")
+	X(STATS_MEAN, "mean" unit, "mean", mean_type, DERIVED, "sum of the values / count")
 enum { STATS_COLUMNS(COLUMN_PLACE, "", U64, U64, MAX) STATS };
 /* The keys of all tables under the ranks. */
 #define DEVICE_KEY(X)                                                                              \
 	X(HTA_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number in its process")
 #define STREAM_KEYS(X)                                                                             \
-	DEVICE_KEY(X) X(HTA_STREAM, "stream", "stream", U64, KEY, "its number on the device")
+	DEVICE_KEY(X) X(HTA_STREAM, "stream", "stream", U64, KEY, "stream number on the device")
 enum { STREAM_KEYS(COLUMN_PLACE) HTA_STREAM_KEYS };
 
 struct slice { /* events of one GPU, one stream or one name */
@@ -40,21 +40,22 @@ struct hta { /* the state of the report */
 };
 
 #define TIME_COLUMNS(X)                                                                            \
-	X(TIME_IDLE = HTA_STREAM, "idle_ns", "idle", U64, SUM, "no GPU event runs")                \
-	X(TIME_COMPUTE, "compute_ns", "compute", U64, SUM, "a computing kernel runs")              \
+	X(TIME_IDLE = HTA_STREAM, "idle_ns", "idle", U64, SUM, "time in which no GPU event runs")  \
+	X(TIME_COMPUTE, "compute_ns", "compute", U64, SUM, "time of computing kernels")            \
 	X(TIME_NON_COMPUTE, "non_compute_ns", "non-compute", U64, SUM,                             \
-	  "only other GPU events run")                                                             \
+	  "time in which only other GPU events run")                                               \
 	X(TIME_KERNEL, "kernel_ns", "kernel time", U64, SUM,                                       \
-	  "from the first begin to the last end")                                                  \
-	X(TIME_COMM, "comm_ns", "comm", U64, SUM, "a communication kernel runs")                   \
-	X(TIME_OVERLAP, "overlap_ns", "comm and comp", U64, SUM, "both")                           \
-	X(TIME_IDLE_PCT, "idle_pct", "idle %", F64, DERIVED, "share", .of = "kernel time")         \
-	X(TIME_COMPUTE_PCT, "compute_pct", "compute %", F64, DERIVED, "share",                     \
+	  "time from the first begin to the last end of GPU events")                               \
+	X(TIME_COMM, "comm_ns", "comm", U64, SUM, "time of communication kernels")                 \
+	X(TIME_OVERLAP, "overlap_ns", "comm and comp", U64, SUM, "communication beside compute")   \
+	X(TIME_IDLE_PCT, "idle_pct", "idle %", F64, DERIVED, "idle time / kernel time",            \
 	  .of = "kernel time")                                                                     \
-	X(TIME_NON_PCT, "non_compute_pct", "non-compute %", F64, DERIVED, "share",                 \
-	  .of = "kernel time")                                                                     \
+	X(TIME_COMPUTE_PCT, "compute_pct", "compute %", F64, DERIVED,                              \
+	  "compute time / kernel time", .of = "kernel time")                                       \
+	X(TIME_NON_PCT, "non_compute_pct", "non-compute %", F64, DERIVED,                          \
+	  "non-compute time / kernel time", .of = "kernel time")                                   \
 	X(TIME_OVERLAP_PCT, "comp_comm_overlap_pct", "overlap %", F64, DERIVED,                    \
-	  "share; null without communication", .of = "comm")
+	  "overlap time / communication time; null without communication", .of = "comm")
 enum { TIME_COLUMNS(COLUMN_PLACE) };
 #define TIME_LIST(X) DEVICE_KEY(X) TIME_COLUMNS(X)
 static RANK_TABLE_TYPE(hta_temporal_breakdown, &table_ranks, TIME_LIST);
@@ -62,10 +63,10 @@ static RANK_TABLE_TYPE(hta_temporal_breakdown, &table_ranks, TIME_LIST);
 #define IDLE_COLUMNS(X)                                                                            \
 	X(IDLE_CATEGORY = HTA_STREAM_KEYS, "category", "category", TEXT, KEY,                      \
 	  "host_wait: launched after the event before ended; kernel_wait: below 30 us; other")     \
-	X(IDLE_NS, "idle_ns", "idle", U64, SUM, "gaps of this category")
+	X(IDLE_NS, "idle_ns", "idle", U64, SUM, "total duration of the gaps")
 #define IDLE_RATIO_COLUMN(X)                                                                       \
-	X(IDLE_RATIO = IDLE_STATS + STATS, "ratio", "%", F64, DERIVED, "share",                    \
-	  .of = "the stream's gaps")
+	X(IDLE_RATIO = IDLE_STATS + STATS, "ratio", "%", F64, DERIVED,                             \
+	  "share of the stream's gaps", .of = "the stream's gaps")
 enum { IDLE_COLUMNS(COLUMN_PLACE) IDLE_STATS, IDLE_RATIO_COLUMN(COLUMN_PLACE) };
 #define IDLE_LIST(X)                                                                               \
 	STREAM_KEYS(X) IDLE_COLUMNS(X) STATS_COLUMNS(X, "_ns", U64, U64, MAX) IDLE_RATIO_COLUMN(X)
@@ -73,47 +74,49 @@ static RANK_TABLE_TYPE(hta_idle_time_breakdown, &table_ranks, IDLE_LIST);
 
 #define TYPE_COLUMNS(X)                                                                            \
 	X(TYPE_NAME = HTA_STREAM, "kernel_type", "kernel type", TEXT, KEY,                         \
-	  "what runs, and nothing else")                                                           \
-	X(TYPE_NS, "sum_ns", "sum", U64, SUM, "time")                                              \
-	X(TYPE_PCT, "percentage", "%", F64, DERIVED, "share", .of = "busy time")
+	  "types of GPU events that run at the same time, and no others")                          \
+	X(TYPE_NS, "sum_ns", "sum", U64, SUM, "time in which exactly these types run")             \
+	X(TYPE_PCT, "percentage", "%", F64, DERIVED, "share of the busy time", .of = "busy time")
 enum { TYPE_COLUMNS(COLUMN_PLACE) };
 #define TYPE_LIST(X) DEVICE_KEY(X) TYPE_COLUMNS(X)
 static RANK_TABLE_TYPE(hta_kernel_type_breakdown, &table_ranks, TYPE_LIST, .by = "sum_ns");
 
 #define KERNEL_COLUMNS(X)                                                                          \
-	X(KERNEL_TYPE = HTA_STREAM, "kernel_type", "kernel type", TEXT, KEY, "of the three")       \
-	X(KERNEL_NAME, "name", "name", TEXT, KEY, "as in the file")                                \
-	X(KERNEL_NS, "sum_ns", "sum", U64, SUM, "time, overlaps twice")
+	X(KERNEL_TYPE = HTA_STREAM, "kernel_type", "kernel type", TEXT, KEY,                       \
+	  "COMPUTATION, COMMUNICATION or MEMORY")                                                  \
+	X(KERNEL_NAME, "name", "name", TEXT, KEY, "name of the kernel, as in the file")            \
+	X(KERNEL_NS, "sum_ns", "sum", U64, SUM, "total duration, overlaps counted twice")
 enum { KERNEL_COLUMNS(COLUMN_PLACE) KERNEL_STATS };
 #define KERNEL_LIST(X) DEVICE_KEY(X) KERNEL_COLUMNS(X) STATS_COLUMNS(X, "_ns", U64, U64, MAX)
 static RANK_TABLE_TYPE(hta_kernel_breakdown, &table_ranks, KERNEL_LIST, .by = "sum_ns");
 
 #define QUEUE_COLUMNS(X)                                                                           \
-	X(QUEUE_SUM = HTA_STREAM_KEYS, "sum", NULL, U64, SUM, "of lengths")                        \
-	X(QUEUE_SQUARES, "squares", NULL, U64, SUM, "of lengths, their sum")                       \
-	X(QUEUE_P25, "p25_quarters", NULL, U64, MAX, "p25 times four")                             \
-	X(QUEUE_P50, "p50_quarters", NULL, U64, MAX, "p50 times four")                             \
-	X(QUEUE_P75, "p75_quarters", NULL, U64, MAX, "p75 times four")
+	X(QUEUE_SUM = HTA_STREAM_KEYS, "sum", NULL, U64, SUM, "sum of the queue lengths")          \
+	X(QUEUE_SQUARES, "squares", NULL, U64, SUM, "sum of the squares of the queue lengths")     \
+	X(QUEUE_P25, "p25_quarters", NULL, U64, MAX, "first quartile of the lengths x 4")          \
+	X(QUEUE_P50, "p50_quarters", NULL, U64, MAX, "median of the lengths x 4")                  \
+	X(QUEUE_P75, "p75_quarters", NULL, U64, MAX, "third quartile of the lengths x 4")
 enum { QUEUE_COLUMNS(COLUMN_PLACE) QUEUE_STATS };
 #define QUEUE_LIST(X) STREAM_KEYS(X) QUEUE_COLUMNS(X) STATS_COLUMNS(X, "", F64, F64, DERIVED)
 static RANK_TABLE_TYPE(hta_queue_length_summary, &table_ranks, QUEUE_LIST);
 
 #define CALL_COLUMNS(X)                                                                            \
 	X(CALLS_COUNT = HTA_STREAM, "launches", "launches", U64, SUM,                              \
-	  "of kernels, copies and fills; no graphs")                                               \
+	  "launches of kernels, copies and fills, without graphs")                                 \
 	X(CALLS_CPU, "cpu_ns", "cpu", U64, SUM, "total duration of the calls")                     \
-	X(CALLS_GPU, "gpu_ns", "gpu", U64, SUM, "length of their work")                            \
-	X(CALLS_DELAY, "delay_ns", "launch delay", U64, SUM, "from a call's end to its work")      \
-	X(CALLS_SHORT, "short_kernels", "short", U64, SUM, "shorter than a call of up to 50 us")   \
-	X(CALLS_CPU_OUT, "runtime_outliers", "calls > 50 us", U64, SUM, "calls")                   \
-	X(CALLS_DELAY_OUT, "delay_outliers", "delays > 100 us", U64, SUM, "launches")
+	X(CALLS_GPU, "gpu_ns", "gpu", U64, SUM, "total duration of the launched work")             \
+	X(CALLS_DELAY, "delay_ns", "launch delay", U64, SUM, "total time from call end to work")   \
+	X(CALLS_SHORT, "short_kernels", "short", U64, SUM,                                         \
+	  "launches whose work is shorter than their call of up to 50 us")                         \
+	X(CALLS_CPU_OUT, "runtime_outliers", "calls > 50 us", U64, SUM, "calls over 50 us")        \
+	X(CALLS_DELAY_OUT, "delay_outliers", "delays > 100 us", U64, SUM, "delays over 100 us")
 enum { CALL_COLUMNS(COLUMN_PLACE) };
 #define CALL_LIST(X) DEVICE_KEY(X) CALL_COLUMNS(X)
 static RANK_TABLE_TYPE(hta_cuda_kernel_launch_stats, &table_ranks, CALL_LIST);
 
 #define BANDWIDTH_COLUMNS(X)                                                                       \
 	X(BW_NAME = HTA_STREAM, "name", "name", TEXT, KEY, "Memset, or Memcpy and its direction")  \
-	X(BW_SUM, "sum", NULL, U64, SUM, "of the rates after each change, those of 0 aside")
+	X(BW_SUM, "sum", NULL, U64, SUM, "sum of the rates after each change, without 0")
 enum { BANDWIDTH_COLUMNS(COLUMN_PLACE) BW_STATS };
 #define BANDWIDTH_LIST(X)                                                                          \
 	DEVICE_KEY(X) BANDWIDTH_COLUMNS(X) STATS_COLUMNS(X, "_bytes_per_s", F64, U64, MAX)

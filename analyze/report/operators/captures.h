@@ -15,45 +15,45 @@
 
 #define CAPTURED_COLUMNS(X, prefix, where)                                                         \
 	X(prefix##_KERNELS = where, "capture_kernels", NULL, U64, DERIVED,                         \
-	  "work of replayed graphs that its calls captured; null: none")                           \
+	  "work of replayed graphs captured while it was the innermost operator; null: none")      \
 	X(prefix##_CAPTURE_SELF, "capture_gpu_self_ns", "graph self", U64, DERIVED,                \
-	  "duration of that work, captured while it was the innermost operator")                   \
+	  "duration of the work in capture_kernels")                                               \
 	X(prefix##_CAPTURE_GPU, "capture_gpu_ns", "graph", U64, DERIVED,                           \
-	  "duration of such work captured in its calls")
+	  "duration of the work of replayed graphs that was captured in its calls")
 
 /* End markers in texts of operators around a call, which have a name, shapes and types each. */
 enum { OPERATOR_END = '\x1e', FIELD_END = '\x1f' };
 
 #define GRAPH_COLUMNS(X)                                                                           \
-	X(GRAPH_KERNELS = RANK_KEYS, "gpu_events", "GPU work", U64, SUM, "all of the rank")        \
-	X(GRAPH_LAUNCHES, "launches", "graph launches", U64, SUM, "that did anything")             \
-	X(GRAPH_WORK, "replayed", "replayed", U64, SUM, "GPU work that graphs did")                \
-	X(GRAPH_NS, "replayed_gpu_ns", "replayed", U64, SUM, "its length, overlaps twice")         \
+	X(GRAPH_KERNELS = RANK_KEYS, "gpu_events", "GPU work", U64, SUM, "GPU events of the rank") \
+	X(GRAPH_LAUNCHES, "launches", "graph launches", U64, SUM, "graph launches with GPU work")  \
+	X(GRAPH_WORK, "replayed", "replayed", U64, SUM, "GPU events of graph launches")            \
+	X(GRAPH_NS, "replayed_gpu_ns", "replayed", U64, SUM, "GPU time, overlaps counted twice")   \
 	X(GRAPH_FOUND, "attributed", "attributed", U64, DERIVED,                                   \
-	  "replayed work whose capture is known, in this input or in one of --capture")            \
-	X(GRAPH_FOUND_NS, "attributed_gpu_ns", "attributed", U64, DERIVED, "its length")           \
+	  "replayed events whose capture is known, in this input or in one of --capture")          \
+	X(GRAPH_FOUND_NS, "attributed_gpu_ns", "attributed", U64, DERIVED, "attributed GPU time")  \
 	X(GRAPH_PCT, "attributed_pct", "%", F64, DERIVED, "attributed / replayed", .of = "replayed")
 enum { GRAPH_COLUMNS(COLUMN_PLACE) };
 
 #define NODE_COLUMNS(X)                                                                            \
-	X(NODE_CAPTURE = RANK_KEYS, "capture", NULL, U64, KEY, "when it began, since 1970")        \
-	X(NODE_SIZE, "size", NULL, U64, KEY, "requests or tokens that it is for; null: unknown")   \
-	X(NODE_INDEX, "index", NULL, U64, KEY, "place of the call in the capture")                 \
-	X(NODE_KERNEL, "kernel", NULL, TEXT, KEY, "what the call puts into it; null: unknown")     \
-	X(NODE_OPERATORS, "operators", NULL, TEXT, KEY, "those around it, the innermost first")    \
-	X(NODE_MODULE, "module", NULL, TEXT, KEY, "the modules around it")                         \
-	X(NODE_SEEN, "seen", NULL, U64, SUM, "how many inputs have it")
+	X(NODE_CAPTURE = RANK_KEYS, "capture", NULL, U64, KEY, "begin of the capture, Unix epoch") \
+	X(NODE_SIZE, "size", NULL, U64, KEY, "requests or tokens of the graph; null: unknown")     \
+	X(NODE_INDEX, "index", NULL, U64, KEY, "position of the call in the capture")              \
+	X(NODE_KERNEL, "kernel", NULL, TEXT, KEY, "kernel that the call adds; null: unknown")      \
+	X(NODE_OPERATORS, "operators", NULL, TEXT, KEY, "operators around it, innermost first")    \
+	X(NODE_MODULE, "module", NULL, TEXT, KEY, "modules around it, outermost first")            \
+	X(NODE_SEEN, "seen", NULL, U64, SUM, "number of inputs with this call")
 enum { NODE_COLUMNS(COLUMN_PLACE) };
 
 #define REPLAYED_COLUMNS(X)                                                                        \
-	X(REPLAYED_BATCH = RANK_KEYS, "batch", NULL, U64, KEY, "of the step; null: unknown")       \
-	X(REPLAYED_TOKENS, "tokens", NULL, U64, KEY, "of the step; null: unknown")                 \
-	X(REPLAYED_PLACE, "place", NULL, U64, KEY, "of the launch among those of its step")        \
-	X(REPLAYED_SEQUENCE, "sequence", NULL, U64, KEY, "a hash of the names")                    \
-	X(REPLAYED_INDEX, "index", NULL, U64, KEY, "place of the work in the launch")              \
-	X(REPLAYED_NAME, "name", NULL, TEXT, KEY, "of the work")                                   \
-	X(REPLAYED_COUNT, "count", NULL, U64, SUM, "launches")                                     \
-	X(REPLAYED_NS, "gpu_ns", NULL, U64, SUM, "length of the work")
+	X(REPLAYED_BATCH = RANK_KEYS, "batch", NULL, U64, KEY, "batch of the step; null: unknown") \
+	X(REPLAYED_TOKENS, "tokens", NULL, U64, KEY, "tokens of the step; null: unknown")          \
+	X(REPLAYED_PLACE, "place", NULL, U64, KEY, "position of the launch in its step")           \
+	X(REPLAYED_SEQUENCE, "sequence", NULL, U64, KEY, "hash of the names of all work")          \
+	X(REPLAYED_INDEX, "index", NULL, U64, KEY, "position of the work in the launch")           \
+	X(REPLAYED_NAME, "name", NULL, TEXT, KEY, "name of the work")                              \
+	X(REPLAYED_COUNT, "count", NULL, U64, SUM, "number of launches")                           \
+	X(REPLAYED_NS, "gpu_ns", NULL, U64, SUM, "total duration of the work")
 enum { REPLAYED_COLUMNS(COLUMN_PLACE) };
 
 struct replay { /* work of one graph launch, until later launches overwrite it */

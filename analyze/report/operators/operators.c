@@ -18,33 +18,33 @@
 #include <stdlib.h>
 
 #define FIGURES(X, prefix, where)                                                                  \
-	X(prefix##_CALLS = where, "calls", "calls", U64, SUM, "of the operator")                   \
+	X(prefix##_CALLS = where, "calls", "calls", U64, SUM, "calls of the operator")             \
 	X(prefix##_GPU_CALLS, "gpu_calls", "with GPU", U64, SUM,                                   \
-	  "calls that launched GPU work themselves or below")                                      \
+	  "calls in which GPU work was launched")                                                  \
 	X(prefix##_HOST, "host_ns", "host", U64, SUM,                                              \
 	  "time in the calls; nested calls of the same name count once")                           \
 	X(prefix##_HOST_SELF, "host_self_ns", "host self", U64, SUM,                               \
-	  "the same without nested operators")                                                     \
+	  "time in the calls without that in nested operators")                                    \
 	X(prefix##_GPU_SELF, "gpu_self_ns", "GPU self", U64, SUM,                                  \
 	  "GPU work launched while it was the innermost operator, overlaps counted twice")         \
 	X(prefix##_GPU, "gpu_ns", "GPU", U64, SUM,                                                 \
 	  "GPU work launched in its calls, overlaps counted twice")                                \
 	X(prefix##_PCT, "gpu_self_pct", "%", F64, DERIVED,                                         \
-	  "GPU self time / that of all operators", .of = "GPU self")                               \
+	  "GPU self time / GPU self time of all operators", .of = "GPU self")                      \
 	CAPTURED_COLUMNS(X, prefix, prefix##_PCT + 1)                                              \
 	COST_COLUMNS(X, prefix, prefix##_CAPTURE_GPU + 1)
 #define OPERATOR_COLUMNS(X)                                                                        \
-	X(OPERATOR_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "as in the file")              \
-	X(OPERATOR_CATEGORY, "category", "category", TEXT, KEY, "what it computes, by its name")   \
+	X(OPERATOR_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "name, as in the file")        \
+	X(OPERATOR_CATEGORY, "category", "category", TEXT, KEY, "kind of computation, by name")    \
 	FIGURES(X, OPERATOR, OPERATOR_CATEGORY + 1)
 static RANK_TABLE(operators, &table_ranks, OPERATOR_COLUMNS, .by = "gpu_self_ns",
 		  .tie = "capture_gpu_self_ns", .null_texts = "bound");
 
 #define SHAPE_COLUMNS(X)                                                                           \
-	X(SHAPE_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "as in the file")                 \
-	X(SHAPE_CATEGORY, "category", NULL, TEXT, KEY, "what it computes, by its name")            \
-	X(SHAPE_SHAPES, "shapes", "shapes", TEXT, KEY, "of its inputs, as in the file: JSON")      \
-	X(SHAPE_TYPES, "types", "types", TEXT, KEY, "of its inputs, as in the file: JSON")         \
+	X(SHAPE_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "name, as in the file")           \
+	X(SHAPE_CATEGORY, "category", NULL, TEXT, KEY, "kind of computation, by name")             \
+	X(SHAPE_SHAPES, "shapes", "shapes", TEXT, KEY, "shapes of inputs, JSON as in the file")    \
+	X(SHAPE_TYPES, "types", "types", TEXT, KEY, "types of inputs, JSON as in the file")        \
 	FIGURES(X, SHAPE, SHAPE_TYPES + 1)
 static RANK_TABLE(operator_shapes, &table_ranks, SHAPE_COLUMNS, .by = "gpu_self_ns",
 		  .tie = "capture_gpu_self_ns", .null_texts = "shapes types bound");

@@ -15,8 +15,8 @@ const struct table_type table_replay_log = {
 	.rows_most = LOG_WINDOWS,
 	.columns = COLUMNS(RANK_COLUMNS,
 			   { "first_ns", NULL, CELL_U64, KEY, NULL, "tells inputs apart" },
-			   { "packed", NULL, CELL_TEXT, MAX, NULL, "points of a replay" },
-			   { "steps", NULL, CELL_TEXT, MAX, NULL, "their begins and lengths" }, ),
+			   { "packed", NULL, CELL_TEXT, MAX, NULL, "packed points of a replay" },
+			   { "steps", NULL, CELL_TEXT, MAX, NULL, "packed begins and lengths" }, ),
 };
 
 /* Flags of a shape: one number stands for all properties that points have in common. */

@@ -10,10 +10,10 @@
 
 #define WHAT_IF_COLUMNS(X)                                                                         \
 	X(WHAT_IF_STEPS = RANK_KEYS + 1, "steps", NULL, U64, SUM,                                  \
-	  "replayed steps, without the first")                                                     \
+	  "number of replayed steps, without the first")                                           \
 	X(WHAT_IF_BASELINE, "baseline_step_ns", NULL, U64, MAX,                                    \
-	  "the median step without edits: to the end of the GPU work that it launched")            \
-	X(WHAT_IF_STEP, "step_ns", NULL, U64, MAX, "the median step with the edits")               \
+	  "median step without edits, to the end of the GPU work that it launched")                \
+	X(WHAT_IF_STEP, "step_ns", NULL, U64, MAX, "median step with the edits")                   \
 	X(WHAT_IF_SAVES, "saves_ns", NULL, U64, DERIVED,                                           \
 	  "baseline - step; 0 if the edits make it longer")                                        \
 	X(WHAT_IF_PCT, "saves_pct", NULL, F64, DERIVED, "saves / baseline", .of = "step")          \
@@ -27,8 +27,7 @@ static const struct table_type table_what_if = {
 	.member = "what_if",
 	.under = &table_ranks,
 	.by = "saves_ns",
-	.columns = COLUMNS(RANK_COLUMNS,
-			   { "edits", NULL, CELL_TEXT, KEY, NULL, "the edits, as written" },
+	.columns = COLUMNS(RANK_COLUMNS, { "edits", NULL, CELL_TEXT, KEY, NULL, "edits, as given" },
 			   WHAT_IF_COLUMNS(COLUMN_ROW)),
 };
 
@@ -37,15 +36,15 @@ static const char usual[] = "data=0;launch=graph;cause:sync=0;cause:allocator=0;
 
 /* Ranks wait for each other in every step, so the job's step is that of the slowest rank. */
 #define JOB_COLUMNS(X)                                                                             \
-	X(JOB_EDITS, "edits", "what if", TEXT, KEY, "the edits, as written")                       \
-	X(JOB_RANKS, "ranks", "ranks", U64, SUM, "ranks, each replayed on its own")                \
-	X(JOB_BASELINE, "baseline_step_ns", "step", U64, MAX, "the slowest rank's median step")    \
-	X(JOB_STEP, "step_ns", "would take", U64, MAX, "the slowest rank's with the edits")        \
+	X(JOB_EDITS, "edits", "what if", TEXT, KEY, "edits, as given")                             \
+	X(JOB_RANKS, "ranks", "ranks", U64, SUM, "number of ranks, each replayed on its own")      \
+	X(JOB_BASELINE, "baseline_step_ns", "step", U64, MAX, "median step of the slowest rank")   \
+	X(JOB_STEP, "step_ns", "would take", U64, MAX, "slowest rank's median step with edits")    \
 	X(JOB_SAVES, "saves_ns", "saves", U64, DERIVED, "baseline - step, at least 0")             \
 	X(JOB_PCT, "saves_pct", "%", F64, DERIVED, "saves / baseline", .of = "step")               \
 	X(JOB_NEXT, "next", "then bound by", TEXT, MAX,                                            \
-	  "the family that would save most beside the edits of --what-if; null: none saves 1 %")   \
-	X(JOB_NEXT_SAVES, "next_saves_ns", "saves", U64, MAX, "and what it would save")
+	  "family that would save most beside the edits of --what-if; null: none saves 1 %")       \
+	X(JOB_NEXT_SAVES, "next_saves_ns", "saves", U64, MAX, "saving of the family in next")
 enum { JOB_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_job_what_if = {
 	.name = "what_if",

@@ -11,7 +11,7 @@ TABLE_TYPE(replay, JOB_REPLAY_COLUMNS, .nest = NEST_OBJECT, .is_finished = true,
 #define SLOWDOWN                                                                                   \
 	{                                                                                          \
 		"slowdown", "S", CELL_F64, DERIVED, NULL,                                          \
-			"if only these kept their own time / ideal"                                \
+			"mean step if only these operations kept their own times / ideal"          \
 	}
 #define BY_TABLE(variable, key, text, type, nulls, meaning)                                        \
 	const struct table_type variable = {                                                       \
@@ -25,10 +25,10 @@ TABLE_TYPE(replay, JOB_REPLAY_COLUMNS, .nest = NEST_OBJECT, .is_finished = true,
 		.columns =                                                                         \
 			COLUMNS(STEPS_KEY, { key, text, type, KEY, NULL, meaning }, SLOWDOWN, ),   \
 	}
-BY_TABLE(table_replay_class, "class", "operation", CELL_TEXT, NULL, "the name of the operations");
-BY_TABLE(table_replay_host, "host", "host", CELL_TEXT, NULL, "the ranks of this host");
-BY_TABLE(table_replay_dp, "dp", "data-parallel rank", CELL_U64, NULL, "ranks of this coordinate");
-BY_TABLE(table_replay_stage, "stage", "stage", CELL_U64, NULL, "ranks of this pipeline stage");
+BY_TABLE(table_replay_class, "class", "operation", CELL_TEXT, NULL, "name of the operations");
+BY_TABLE(table_replay_host, "host", "host", CELL_TEXT, NULL, "host of the ranks");
+BY_TABLE(table_replay_dp, "dp", "data-parallel rank", CELL_U64, NULL, "coordinate of the ranks");
+BY_TABLE(table_replay_stage, "stage", "stage", CELL_U64, NULL, "pipeline stage of the ranks");
 
 const struct table_type table_replay_step = {
 	.name = "replay_step",
@@ -42,7 +42,7 @@ const struct table_type table_replay_step = {
 #define WORKER_COLUMNS                                                                             \
 	STEPS_KEY, RANK_COLUMNS,                                                                   \
 	{                                                                                          \
-		"device", NULL, CELL_U64, KEY, NULL, "the GPU"                                     \
+		"device", NULL, CELL_U64, KEY, NULL, "device number in its process"                \
 	}
 const struct table_type table_replay_rank = {
 	.name = "replay_rank",
@@ -54,9 +54,9 @@ const struct table_type table_replay_rank = {
 	.is_seldom = true,
 	.columns = COLUMNS(WORKER_COLUMNS,
 			   { "dp", "data-parallel rank", CELL_U64, DERIVED, NULL,
-			     "its coordinate; null: the file has none" },
+			     "data-parallel coordinate; null: the file has none" },
 			   { "stage", "stage", CELL_U64, DERIVED, NULL,
-			     "its pipeline stage; null: the file has none" },
+			     "pipeline stage; null: the file has none" },
 			   SLOWDOWN, ),
 };
 const struct table_type table_replay_rank_step = {
@@ -65,8 +65,8 @@ const struct table_type table_replay_rank_step = {
 	.under = &table_replay_rank,
 	.is_finished = true,
 	.is_seldom = true,
-	.columns = COLUMNS(WORKER_COLUMNS, { "step", NULL, CELL_U64, KEY, NULL, "its number" },
-			   { "nth", NULL, CELL_U64, KEY, NULL, "of the steps of this number" },
+	.columns = COLUMNS(WORKER_COLUMNS, { "step", NULL, CELL_U64, KEY, NULL, "step number" },
+			   { "nth", NULL, CELL_U64, KEY, NULL, "earlier steps with this number" },
 			   { "slowdown", NULL, CELL_F64, DERIVED, NULL,
-			     "of the step, if only this rank kept its own time / ideal" }, ),
+			     "the step if only this rank kept its own times / ideal" }, ),
 };

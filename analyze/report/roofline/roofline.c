@@ -9,17 +9,16 @@
 
 #define ROOFLINE_COLUMNS(X)                                                                        \
 	X(ROOFLINE_NAME = RANK_KEYS, "name", "operator", TEXT, KEY,                                \
-	  "the outermost operator with a model")                                                   \
+	  "outermost operator with a model, or an operator or kernel without one")                 \
 	X(ROOFLINE_SHAPES, "shapes", "shapes", TEXT, KEY,                                          \
-	  "of its inputs, as in the file: JSON; null where it has no model")                       \
-	X(ROOFLINE_TYPES, "types", NULL, TEXT, KEY, "of its inputs, as in the file: JSON")         \
-	X(ROOFLINE_FAMILY, "family", NULL, TEXT, MAX, "of models; null: it has no model")          \
-	X(ROOFLINE_NUMBER, "number", NULL, TEXT, MAX, "type whose peak is used")                   \
-	X(ROOFLINE_CALLS, "calls", NULL, U64, SUM, "with GPU work; nested operators count once")   \
-	X(ROOFLINE_GPU, "gpu_ns", "GPU", U64, SUM, "GPU work of these calls")                      \
+	  "shapes of its inputs, JSON as in the file; null: it has no model")                      \
+	X(ROOFLINE_TYPES, "types", NULL, TEXT, KEY, "types of its inputs, JSON; null: no model")   \
+	X(ROOFLINE_FAMILY, "family", NULL, TEXT, MAX, "family of its model; null: no model")       \
+	X(ROOFLINE_NUMBER, "number", NULL, TEXT, MAX, "number type whose peak is used")            \
+	X(ROOFLINE_CALLS, "calls", NULL, U64, SUM, "calls with GPU work; nested ones count once")  \
+	X(ROOFLINE_GPU, "gpu_ns", "GPU", U64, SUM, "GPU time of the calls")                        \
 	COST_COLUMNS(X, ROOFLINE, ROOFLINE_GPU + 1)                                                \
-	X(ROOFLINE_SAVES, "saves_ns", "above bound", U64, DERIVED,                                 \
-	  "GPU time less the time at the bound")                                                   \
+	X(ROOFLINE_SAVES, "saves_ns", "above bound", U64, DERIVED, "GPU time - time at the bound") \
 	X(ROOFLINE_REASON, "reason", "reason", TEXT, MAX,                                          \
 	  "why it is far from its bound, by its shapes, types or kernels; null: unknown")
 static RANK_TABLE(roofline, &table_ranks, ROOFLINE_COLUMNS, .by = "gpu_ns",
@@ -27,16 +26,16 @@ static RANK_TABLE(roofline, &table_ranks, ROOFLINE_COLUMNS, .by = "gpu_ns",
 
 #define MFU_COLUMNS(X)                                                                             \
 	X(MFU_STEP = RANK_KEYS, "step", "step", U64, KEY,                                          \
-	  "its number; null: all counted steps, or a phase")                                       \
-	X(MFU_PHASE, "phase", "phase", TEXT, KEY, "where work was launched; null: all phases")     \
+	  "number of the step; null: all counted steps, or a phase")                               \
+	X(MFU_PHASE, "phase", "phase", TEXT, KEY, "phase of the launches; null: all phases")       \
 	X(MFU_FLOPS, "model_flops", "model FLOPs", U64, SUM,                                       \
-	  "of matrix products, convolutions and attention, without recomputation")                 \
+	  "FLOPs of matrix products, convolutions and attention, without recomputation")           \
 	X(MFU_HARDWARE, "hardware_flops", "hardware FLOPs", U64, SUM,                              \
-	  "with recomputation by activation checkpointing")                                        \
-	X(MFU_MODEL_PS, "model_ps", NULL, U64, SUM, "model FLOPs at the peaks of their types")     \
+	  "model FLOPs and those that activation checkpointing recomputes")                        \
+	X(MFU_MODEL_PS, "model_ps", NULL, U64, SUM, "picoseconds of model FLOPs at their peaks")   \
 	X(MFU_HARDWARE_PS, "hardware_ps", NULL, U64, SUM,                                          \
-	  "hardware FLOPs at the peaks of their types")                                            \
-	X(MFU_TIME, "time_ns", "time", U64, SUM, "steps: wall time x GPUs; a phase: its GPU work") \
+	  "picoseconds of hardware FLOPs at their peaks")                                          \
+	X(MFU_TIME, "time_ns", "time", U64, SUM, "steps: wall time x GPUs; phase: its GPU work")   \
 	X(MFU_TFLOPS, "model_tflops", "TFLOP/s", F64, DERIVED, "model FLOPs / time")               \
 	X(MFU_MFU, "mfu_pct", "MFU %", F64, DERIVED, "model FLOPs at their peaks / time",          \
 	  .of = "time")                                                                            \
@@ -46,12 +45,12 @@ static RANK_TABLE(mfu, &table_ranks, MFU_COLUMNS, .null_texts = "phase");
 
 #define PEAK_COLUMNS(X)                                                                            \
 	X(PEAK_WHAT = RANK_KEYS, "what", "peak of", TEXT, KEY,                                     \
-	  "a type of numbers by tensor or matrix cores, a vector, or memory, link, pcie")          \
-	X(PEAK_GPU, "gpu", "GPU", TEXT, KEY, "its row in the table of peaks; null: it has none")   \
-	X(PEAK_SOURCE, "source", "from", TEXT, KEY, "the data sheet, or the user's file")          \
-	X(PEAK_RATE, "giga_per_s", "10^9/s", U64, MAX, "operations, or bytes, a second")           \
+	  "number type on tensor or matrix cores, or fp32 or fp64 vector, memory, link, pcie")     \
+	X(PEAK_GPU, "gpu", "GPU", TEXT, KEY, "GPU in the table of peaks; null: not in it")         \
+	X(PEAK_SOURCE, "source", "from", TEXT, KEY, "data sheet or user's file")                   \
+	X(PEAK_RATE, "giga_per_s", "10^9/s", U64, MAX, "10^9 operations or bytes per second")      \
 	X(PEAK_SPARSE, "sparse_giga_per_s", "sparse", U64, MAX,                                    \
-	  "with 2:4 sparsity, which no figure here counts with; 0: it has none")
+	  "rate with 2:4 sparsity, which no other figure uses; 0: it has none")
 static RANK_TABLE(peaks, &table_ranks, PEAK_COLUMNS, .null_texts = "gpu source");
 
 /* ---- costs ------------------------------------------------------------------------------ */

@@ -17,18 +17,18 @@
 	  "bytes that these calls must read and write; null: no model, or an unknown type")        \
 	X(prefix##_MODELLED, "modelled_calls", NULL, U64, SUM, "calls with a model")               \
 	X(prefix##_COMPUTE, "compute_ps", NULL, U64, SUM,                                          \
-	  "picoseconds of these operations at the peak of their type; 0: unknown")                 \
+	  "picoseconds that the operations take at the peak of their type; 0: unknown")            \
 	X(prefix##_MEMORY, "memory_ps", NULL, U64, SUM,                                            \
-	  "picoseconds of these bytes at the memory peak; 0: unknown")                             \
+	  "picoseconds that the bytes take at the memory peak; 0: unknown")                        \
 	X(prefix##_INTENSITY, "flops_per_byte", NULL, F64, DERIVED, "flops / bytes")               \
 	X(prefix##_TFLOPS, "tflops", "TFLOP/s", F64, DERIVED,                                      \
-	  "flops / GPU time, in 10^12 a second")                                                   \
+	  "flops / GPU time, in 10^12 per second")                                                 \
 	X(prefix##_TBYTES, "tbytes", "TB/s", F64, DERIVED,                                         \
-	  "bytes / GPU time, in 10^12 a second; above the peak: caches supplied some")             \
+	  "bytes / GPU time, in 10^12 per second; above the peak: caches supplied some")           \
 	X(prefix##_BOUND, "bound", "bound", TEXT, DERIVED,                                         \
 	  "compute or memory: the one that takes longer at its peak; null: unknown")               \
 	X(prefix##_OF_BOUND, "of_bound_pct", "% of bound", F64, DERIVED,                           \
-	  "the time at the bound's peak / GPU time", .of = "GPU")
+	  "time at the bound's peak / GPU time", .of = "GPU")
 struct op_cost { /* sums over calls */
 	double flops, bytes, calls, compute_ps, memory_ps;
 };

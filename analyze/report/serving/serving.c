@@ -16,33 +16,33 @@ enum {
 
 #define SERVING_COLUMNS(X)                                                                         \
 	X(SERVING_PHASE = RANK_KEYS, "phase", "phase", TEXT, KEY,                                  \
-	  "prefill, decode, mixed; other: the annotation does not say")                            \
-	X(SERVING_STEPS, "steps", "steps", U64, SUM, "counted steps")                              \
-	X(SERVING_WALL, "wall_ns", "wall", U64, SUM, "of these steps")                             \
-	X(SERVING_REQUESTS, "requests", NULL, U64, SUM, "their batch sizes together")              \
+	  "prefill, decode or mixed; other: the annotation does not tell")                         \
+	X(SERVING_STEPS, "steps", "steps", U64, SUM, "number of counted steps")                    \
+	X(SERVING_WALL, "wall_ns", "wall", U64, SUM, "wall time of counted steps")                 \
+	X(SERVING_REQUESTS, "requests", NULL, U64, SUM, "sum of the steps' batch sizes")           \
 	X(SERVING_BATCH, "batch_mean", "batch", F64, DERIVED, "requests / steps")                  \
-	X(SERVING_TOKENS, "tokens", "tokens", U64, SUM, "of the steps that say them")              \
-	X(SERVING_TOKEN_WALL, "token_wall_ns", NULL, U64, SUM, "wall of the steps that say them")  \
+	X(SERVING_TOKENS, "tokens", "tokens", U64, SUM, "tokens of the steps, if known")           \
+	X(SERVING_TOKEN_WALL, "token_wall_ns", NULL, U64, SUM, "wall of steps with known tokens")  \
 	X(SERVING_RATE, "tokens_per_s", "tokens/s", F64, DERIVED, "tokens / token_wall")           \
-	X(SERVING_STEADY, "steady_steps", "steady", U64, SUM, "of the steps, in the steady state") \
-	X(SERVING_STEADY_TOKENS, "steady_tokens", NULL, U64, SUM, "of the steady steps")           \
+	X(SERVING_STEADY, "steady_steps", "steady", U64, SUM, "steps in the steady state")         \
+	X(SERVING_STEADY_TOKENS, "steady_tokens", NULL, U64, SUM, "tokens of the steady steps")    \
 	X(SERVING_STEADY_WALL, "steady_wall_ns", NULL, U64, SUM,                                   \
-	  "of the steady steps that say their tokens")                                             \
+	  "wall time of the steady steps with known tokens")                                       \
 	X(SERVING_STEADY_RATE, "steady_tokens_per_s", "steady tokens/s", F64, DERIVED,             \
 	  "steady_tokens / steady_wall")
 static RANK_TABLE(serving, &table_ranks, SERVING_COLUMNS, .by = "wall_ns", .is_seldom = true);
 
 #define ROW_COLUMNS(X)                                                                             \
-	X(ROW_STEP = RANK_KEYS, "step", "step", U64, KEY, "its number")                            \
-	X(ROW_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                           \
+	X(ROW_STEP = RANK_KEYS, "step", "step", U64, KEY, "number of the step")                    \
+	X(ROW_BEGIN, "begin_ns", NULL, U64, KEY, "begin of the step since the Unix epoch")         \
 	X(ROW_PHASE, "phase", "phase", TEXT, KEY, "prefill, decode, mixed or other")               \
-	X(ROW_BATCH, "batch_size", "batch", U64, KEY, "requests, or images")                       \
+	X(ROW_BATCH, "batch_size", "batch", U64, KEY, "number of requests or images")              \
 	X(ROW_PADDED, "padded_batch", "padded", U64, KEY,                                          \
 	  "batch size padded to that of the graph")                                                \
 	X(ROW_PREFILL, "prefill_requests", "prefill", U64, KEY, "requests in prefill")             \
 	X(ROW_DECODE, "decode_requests", "decode", U64, KEY, "requests in decode")                 \
-	X(ROW_TOKENS, "tokens", "tokens", U64, KEY, "that the step computes")                      \
-	X(ROW_WALL, "wall_ns", "wall", U64, SUM, "as in steps")                                    \
+	X(ROW_TOKENS, "tokens", "tokens", U64, KEY, "tokens that the step computes")               \
+	X(ROW_WALL, "wall_ns", "wall", U64, SUM, "wall time, as in steps")                         \
 	X(ROW_STEADY, "steady", "steady", BOOL, MAX, "the step belongs to the steady state")
 static RANK_TABLE(serving_steps, &table_ranks, ROW_COLUMNS, .since = "begin_ns", .is_seldom = true);
 

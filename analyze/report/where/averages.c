@@ -14,23 +14,23 @@
 #include <stdlib.h>
 
 #define AVERAGE_FIGURES(X, prefix, where)                                                          \
-	X(prefix##_CALLS = where, "calls", "# of Calls", U64, SUM, "calls that are left")          \
-	X(prefix##_CPU, "cpu_ns", "CPU total", U64, SUM, "their lengths; nested ones twice")       \
+	X(prefix##_CALLS = where, "calls", "# of Calls", U64, SUM, "number of calls")              \
+	X(prefix##_CPU, "cpu_ns", "CPU total", U64, SUM, "total duration, nested calls twice")     \
 	X(prefix##_INSIDE, "inside_ns", NULL, U64, SUM,                                            \
-	  "the lengths of what lies directly inside")                                              \
+	  "total duration of the calls directly inside")                                           \
 	X(prefix##_SELF, "self_cpu_ns", "Self CPU", U64, DERIVED,                                  \
-	  "cpu_ns - inside_ns; null: below 0, where what lies inside overlaps")
+	  "cpu_ns - inside_ns; null: below 0, because calls inside overlap")
 #define AVERAGE_COLUMNS(X)                                                                         \
-	X(AVERAGE_NAME = RANK_KEYS, "name", "Name", TEXT, KEY, "with steps as ProfilerStep*")      \
-	X(AVERAGE_IS_ANNOTATION, "is_user_annotation", NULL, BOOL, KEY, "it is no operator")       \
+	X(AVERAGE_NAME = RANK_KEYS, "name", "Name", TEXT, KEY, "name; steps are ProfilerStep*")    \
+	X(AVERAGE_IS_ANNOTATION, "is_user_annotation", NULL, BOOL, KEY, "it is an annotation")     \
 	AVERAGE_FIGURES(X, AVERAGE, AVERAGE_IS_ANNOTATION + 1)
 static RANK_TABLE(key_averages, &table_ranks, AVERAGE_COLUMNS, .by = "cpu_ns");
 
 #define SHAPED_COLUMNS(X)                                                                          \
-	X(SHAPED_NAME = RANK_KEYS, "name", "Name", TEXT, KEY, "with steps as ProfilerStep*")       \
-	X(SHAPED_IS_ANNOTATION, "is_user_annotation", NULL, BOOL, KEY, "it is no operator")        \
+	X(SHAPED_NAME = RANK_KEYS, "name", "Name", TEXT, KEY, "name; steps are ProfilerStep*")     \
+	X(SHAPED_IS_ANNOTATION, "is_user_annotation", NULL, BOOL, KEY, "it is an annotation")      \
 	X(SHAPED_SHAPES, "shapes", "Input Shapes", TEXT, KEY,                                      \
-	  "JSON; a list of tensors is [], as in PyTorch")                                          \
+	  "shapes of the inputs, JSON; a list of tensors is [], as in PyTorch")                    \
 	AVERAGE_FIGURES(X, SHAPED, SHAPED_SHAPES + 1)
 static RANK_TABLE(key_averages_by_shape, &table_ranks, SHAPED_COLUMNS, .by = "cpu_ns");
 

@@ -10,23 +10,23 @@
 #define MODULE_COLUMNS(X)                                                                          \
 	X(MODULE_PATH = RANK_KEYS, "path", "module", TEXT, KEY,                                    \
 	  "names of the enclosing modules and of the module, separated by slashes")                \
-	X(MODULE_CALLS, "calls", "calls", U64, SUM, "of the module, recomputation included")       \
+	X(MODULE_CALLS, "calls", "calls", U64, SUM, "calls, recomputation included")               \
 	X(MODULE_FORWARD, "forward_gpu_ns", "forward", U64, SUM,                                   \
-	  "GPU work that its forward launched, overlaps twice")                                    \
+	  "GPU time of its forward pass, overlaps counted twice")                                  \
 	X(MODULE_BACKWARD, "backward_gpu_ns", "backward", U64, SUM,                                \
-	  "GPU work of its backward, overlaps counted twice")                                      \
+	  "GPU time of its backward pass, overlaps counted twice")                                 \
 	X(MODULE_RECOMPUTE, "recompute_gpu_ns", "recompute", U64, SUM,                             \
-	  "GPU work of its recomputed forward, overlaps counted twice")                            \
-	X(MODULE_HOST, "host_ns", "host", U64, SUM, "time of host threads, for all three")         \
+	  "GPU time of its recomputed forward pass, overlaps counted twice")                       \
+	X(MODULE_HOST, "host_ns", "host", U64, SUM, "time of host threads in all passes")          \
 	X(MODULE_IDLE, "idle_ns", "GPU waits", U64, SUM,                                           \
-	  "GPU idle time that it caused, for all three")                                           \
+	  "GPU idle time that forward, backward and recomputation caused")                         \
 	X(MODULE_BYTES, "alloc_bytes", "memory", U64, SUM, "bytes allocated in it, freed or not")  \
 	X(MODULE_SELF, "gpu_self_ns", "GPU self", U64, SUM,                                        \
-	  "the GPU work of all three without that of modules inside")                              \
+	  "GPU time of forward, backward and recomputation without modules inside")                \
 	X(MODULE_CAPTURE, "capture_gpu_ns", NULL, U64, DERIVED,                                    \
-	  "work of replayed graphs that was captured in it, with the report operators")            \
+	  "GPU time of replayed graphs' work that was captured in it, with the report operators")  \
 	X(MODULE_FIRST, "first_ns", NULL, U64, MIN,                                                \
-	  "when it was first called, since 1970; null: it was captured only")
+	  "its first call since the Unix epoch; null: it was captured only")
 static RANK_TABLE(modules, &table_ranks, MODULE_COLUMNS, .since = "first_ns");
 
 struct module {           /* indexed by node */

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 
 #define NVTX_COLUMNS(X)                                                                            \
-	X(NVTX_NAME = RANK_KEYS, "name", "range", TEXT, KEY, "as in the file")                     \
+	X(NVTX_NAME = RANK_KEYS, "name", "range", TEXT, KEY, "name of the range, as in the file")  \
 	X(NVTX_CALLS, "calls", "calls", U64, SUM, "ranges that began")                             \
-	X(NVTX_HOST, "host_ns", "host", U64, SUM, "length of the ranges")                          \
-	X(NVTX_WORKS, "works", "GPU works", U64, SUM, "launched in the ranges")                    \
-	X(NVTX_GPU, "gpu_ns", "GPU", U64, SUM, "length of that work, overlaps twice")              \
+	X(NVTX_HOST, "host_ns", "host", U64, SUM, "total duration of the ranges")                  \
+	X(NVTX_WORKS, "works", "GPU works", U64, SUM, "GPU events launched in ranges")             \
+	X(NVTX_GPU, "gpu_ns", "GPU", U64, SUM, "GPU time of ranges, overlaps counted twice")       \
 	X(NVTX_PROJECTED, "projected_ns", "projected", U64, SUM,                                   \
-	  "of each range, from the begin of its first GPU work to the end of its last")            \
-	X(NVTX_LONGEST, "longest_ns", "longest", U64, MAX, "the longest of these")
+	  "time from the begin of a range's first GPU work to the end of its last, summed")        \
+	X(NVTX_LONGEST, "longest_ns", "longest", U64, MAX, "longest projected time of a range")
 static RANK_TABLE(nvtx, &table_ranks, NVTX_COLUMNS, .by = "projected_ns");
 
 enum {

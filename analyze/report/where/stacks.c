@@ -15,30 +15,31 @@
 #include <stdlib.h>
 
 #define PATH_COLUMNS(X)                                                                            \
-	X(PATH_NODE = RANK_KEYS, "node", NULL, U64, KEY, "a number of the path")                   \
-	X(PATH_ABOVE, "above", NULL, U64, KEY, "the parent node; null: the root of the rank")      \
-	X(PATH_NAME, "name", NULL, TEXT, KEY, "of the range, GPU work or cause; null: a mark")     \
-	X(PATH_CLASS, "class", NULL, TEXT, KEY, "what the node is")                                \
-	X(PATH_GPU, "gpu_ns", NULL, U64, SUM, "GPU work, of a node gpu_work")                      \
-	X(PATH_IDLE_NS, "idle_ns", NULL, U64, SUM, "idle time of GPUs, of a node idle")            \
+	X(PATH_NODE = RANK_KEYS, "node", NULL, U64, KEY, "id of the node")                         \
+	X(PATH_ABOVE, "above", NULL, U64, KEY, "id of the parent; null: the root of the rank")     \
+	X(PATH_NAME, "name", NULL, TEXT, KEY, "range, GPU work or idle cause; null: a mark")       \
+	X(PATH_CLASS, "class", NULL, TEXT, KEY, "kind of node: cpu_op, gpu_work, ...")             \
+	X(PATH_GPU, "gpu_ns", NULL, U64, SUM, "GPU time, of a gpu_work node")                      \
+	X(PATH_IDLE_NS, "idle_ns", NULL, U64, SUM, "idle time of GPUs, of an idle node")           \
 	X(PATH_HOST, "host_ns", NULL, U64, SUM, "time of host threads, without nested ranges")     \
 	X(PATH_BYTES, "alloc_bytes", NULL, U64, SUM,                                               \
-	  "bytes allocated there, without nested ranges")                                          \
-	X(PATH_CALLS, "calls", NULL, U64, SUM, "ranges or GPU work that began")                    \
-	X(PATH_FIRST, "first_ns", NULL, U64, MIN, "when the first of them began, since 1970")
+	  "bytes allocated in the node, without nested ranges")                                    \
+	X(PATH_CALLS, "calls", NULL, U64, SUM, "ranges or GPU events that began")                  \
+	X(PATH_FIRST, "first_ns", NULL, U64, MIN, "first begin since the Unix epoch")
 static RANK_TABLE(paths, &table_ranks, PATH_COLUMNS, .null_texts = "name");
 
 #define STACK_COLUMNS(X)                                                                           \
 	X(STACK_PATH = RANK_KEYS, "path", "path", TEXT, KEY,                                       \
 	  "ranges from the outermost to the innermost, with semicolons between them")              \
-	X(STACK_GPU, "gpu_ns", "GPU", U64, DERIVED, "GPU work launched there, overlaps twice")     \
-	X(STACK_PCT, "gpu_pct", "%", F64, DERIVED, "of the rank's GPU work", .of = "GPU")          \
-	X(STACK_IDLE, "idle_ns", "GPU waits", U64, DERIVED, "GPU idle time that it causes")        \
+	X(STACK_GPU, "gpu_ns", "GPU", U64, DERIVED,                                                \
+	  "GPU time of the path, overlaps counted twice")                                          \
+	X(STACK_PCT, "gpu_pct", "%", F64, DERIVED, "share of the rank's GPU work", .of = "GPU")    \
+	X(STACK_IDLE, "idle_ns", "GPU waits", U64, DERIVED, "GPU idle time that the path causes")  \
 	X(STACK_HOST, "host_ns", "host", U64, DERIVED,                                             \
-	  "time of host threads in its innermost range")                                           \
+	  "time of host threads in the innermost range")                                           \
 	X(STACK_BYTES, "alloc_bytes", "memory", U64, DERIVED,                                      \
-	  "bytes allocated there, freed or not")                                                   \
-	X(STACK_CALLS, "calls", "calls", U64, DERIVED, "of its innermost range")
+	  "bytes allocated in the path, freed or not")                                             \
+	X(STACK_CALLS, "calls", "calls", U64, DERIVED, "calls of the innermost range")
 static RANK_TABLE(stacks, &table_ranks, STACK_COLUMNS, .by = "gpu_ns", .is_finished = true);
 
 static const char *const class_words[] = {

@@ -29,12 +29,12 @@ void paths_idle_text(const struct accumulator *f, const struct path_node *leaf,
 
 /* Positions of the boxes in the page's flame graphs. */
 #define FLAME_COLUMNS(X)                                                                           \
-	X(FLAME_KIND, "kind", NULL, TEXT, KEY, "gpu or idle")                                      \
-	X(FLAME_DEPTH, "depth", NULL, U64, KEY, "0: the whole; 1: the outermost frames")           \
-	X(FLAME_AT, "at_ns", NULL, U64, KEY, "where it begins in the whole")                       \
-	X(FLAME_NAME, "name", NULL, TEXT, KEY, "of the frame")                                     \
-	X(FLAME_CLASS, "class", NULL, TEXT, KEY, "what the frame is: its colour")                  \
-	X(FLAME_NS, "ns", NULL, U64, SUM, "its length, with all that is in it")
+	X(FLAME_KIND, "kind", NULL, TEXT, KEY, "flame graph: gpu or idle")                         \
+	X(FLAME_DEPTH, "depth", NULL, U64, KEY, "depth of the frame; 0: the whole graph")          \
+	X(FLAME_AT, "at_ns", NULL, U64, KEY, "begin of the frame in the whole graph")              \
+	X(FLAME_NAME, "name", NULL, TEXT, KEY, "name of the frame")                                \
+	X(FLAME_CLASS, "class", NULL, TEXT, KEY, "kind of frame, which sets its colour")           \
+	X(FLAME_NS, "ns", NULL, U64, SUM, "duration including its children")
 enum { FLAME_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_flame;
 
