@@ -23,17 +23,18 @@ enum {
 	PAGE = 4096,
 	THREADS_USUAL = 64 << 20,
 	GROWTH_LEAST = 256 << 10,
-	GROWTH_OF_FILE = 4 << 20, /* at most, as its pages take memory */
+	GROWTH_OF_FILE = 4 << 20, /* limit for a file on tmpfs, whose pages are allocated at once */
 };
 /*
- * Where the arena lies: so far below the C library's mappings, or at one of more places below that,
- * where the arenas of those are that this process was forked from.
+ * The arena is mapped BELOW_LIBRARIES bytes below the C library's mappings.  If a parent's arena,
+ * inherited through fork(), is there, it is mapped at the next of ARENA_PLACES places, which are a
+ * multiple of BETWEEN_ARENAS apart.
  */
 #define BELOW_LIBRARIES (UINT64_C(1) << 38)
 #define BETWEEN_ARENAS  (UINT64_C(1) << 32)
 enum { ARENA_PLACES = 64 };
 
-/* In pages that are wiped by a fork: all zero says that nothing here is this process's. */
+/* It is in pages that the kernel clears in a forked child, so the child does not own the arena. */
 struct claim {
 	_Atomic bool is_mine;
 };
@@ -41,15 +42,15 @@ struct claim {
 static struct lock lock = LOCK_INITIALIZER;
 static struct arena_header *_Atomic mapped;
 static struct claim *_Atomic claim;
-static bool may_make = true; /* not in a child of a bare clone(), whose `claim` is wiped */
+static bool may_make = true; /* false in a child that must not have an arena */
 static size_t threads_most = THREADS_USUAL, threads_first = 1 << 20;
 static bool (*introduce)(int fd);
 static _Atomic bool introduced;
 static bool is_early;
-static bool is_whole;                   /* all of it is mapped */
-static _Atomic bool is_asking;          /* a thread asks, or maps more */
-static _Atomic uint64_t mapped_until;   /* offset, of the areas, which can be used */
-static _Atomic uint64_t refused_growth; /* so many bytes could not be mapped */
+static bool is_whole;                   /* the whole arena is one mapping */
+static _Atomic bool is_asking;          /* a thread calls arena_filters() or maps more */
+static _Atomic uint64_t mapped_until;   /* offset in the areas, up to which pages are mapped */
+static _Atomic uint64_t refused_growth; /* least growth in bytes that failed */
 
 static size_t whole_pages(size_t bytes)
 {
@@ -101,8 +102,9 @@ static void close_file(int *fd)
 }
 
 /*
- * A store into a page for which a full file system has no space raises SIGBUS; where the kernel
- * stores into it, the call fails.  The pages are zero.
+ * Makes the file system allocate pages, and clears them.  If a file system is full, a store into a
+ * page that is not allocated raises SIGBUS.  A system call that stores into it only fails, so
+ * each page is touched by one first.
  */
 static bool get_pages(uint8_t *at, size_t bytes)
 {
@@ -114,7 +116,8 @@ static bool get_pages(uint8_t *at, size_t bytes)
 	return true;
 }
 
-/* At this address, or NULL. */
+/* Maps a part of the file at `at`, or anywhere if that is NULL; returns NULL if that is impossible.
+ */
 static void *map_at(uint8_t *at, size_t bytes, int fd, uint64_t offset)
 {
 	int flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0);
@@ -122,7 +125,7 @@ static void *map_at(uint8_t *at, size_t bytes, int fd, uint64_t offset)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	munlock(p, bytes); /* mlockall(MCL_FUTURE) would fill it */
+	munlock(p, bytes); /* otherwise mlockall(MCL_FUTURE) would allocate all of it */
 	/* a kernel that does not know the flag may have chosen another address */
 	if ((!at || p == at) && mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 &&
 	    madvise(p, bytes, MADV_DONTDUMP) == 0)
@@ -131,7 +134,8 @@ static void *map_at(uint8_t *at, size_t bytes, int fd, uint64_t offset)
 	return NULL;
 }
 
-/* What is used at first, at a place where the whole would fit; NULL: something else is there. */
+/* Maps the parts that are used at first to their places in an arena that begins at `at`.  Returns
+ * `at`, or NULL if another mapping is there. */
 static uint8_t *map_first(uint8_t *at, const struct arena_texts *t, int fd)
 {
 	const struct {
@@ -152,7 +156,8 @@ static uint8_t *map_first(uint8_t *at, const struct arena_texts *t, int fd)
 	return at;
 }
 
-/* A program that may make no event keeps most of the address space that it may have. */
+/* An early process may never record an event, so it maps at most an eighth of its address space
+ * limit. */
 static bool may_take(size_t bytes)
 {
 	struct rlimit space;
@@ -169,7 +174,7 @@ static void unmap(uint8_t *at, const struct arena_texts *t)
 	munmap(at + ARENA_HEADER + t->bytes, threads_first);
 }
 
-/* *fd: its file. */
+/* Maps a new arena and sets `*fd` to its file; returns NULL if that fails, with `*fd` -1. */
 static struct arena_header *map(const struct arena_texts *texts, int *fd)
 {
 	uint64_t ours = (uint64_t)(uintptr_t)&lock & ~(uint64_t)(PAGE - 1);
@@ -199,7 +204,7 @@ static struct arena_header *map(const struct arena_texts *texts, int *fd)
 	bool has_all = is_whole && !arena_file_may_be_full();
 	atomic_store(&mapped_until, has_all ? bytes : bytes - threads_most + threads_first);
 	atomic_store(&refused_growth, UINT64_MAX);
-	/* whoever gets it may rely on its size; writing is never sealed */
+	/* a process that receives the file may rely on its size; writing is never sealed */
 	if (arena_allows(ARENA_SEALS))
 		arena_note(ARENA_SEALS, fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
 	if (!p)
@@ -219,7 +224,7 @@ struct arena_header *arena(void)
 	return atomic_load_explicit(&mapped, memory_order_acquire);
 }
 
-/* Of its parent's arena a child unmaps what was given to nobody. */
+/* Unmaps the part of the parent's arena that was never allocated. */
 static void leave_inherited(void)
 {
 	struct arena_header *a = arena();
@@ -321,7 +326,7 @@ enum arena_filters arena_filters(void)
 	if (!a || !introduced)
 		return FILTERS_SAME;
 	do {
-		/* first, as this thread may not run for long */
+		/* read the clock before the answer: this thread may be preempted in between */
 		is_over = lock_now_ns() >= until ||
 			  real_now_ns() >=
 				  atomic_load(&a->beat_ns) + LOOK_LIMIT_MS * UINT64_C(1000000);
@@ -337,7 +342,7 @@ enum arena_filters arena_filters(void)
 			return seen & LOOK_FILTERED ? FILTERS_MORE : FILTERS_SAME;
 		}
 	} while (!is_over);
-	/* an answer here is that of a thread that has died since */
+	/* an answer that is still there belongs to a thread that has ended */
 	atomic_store(&a->look, seen >> 32 ? 0 : LOOK_SILENT);
 	return FILTERS_NO_ANSWER;
 }
@@ -373,7 +378,7 @@ bool arena_make(const struct arena_texts *texts)
 	bool good = arena_is_mine();
 	if (!good && may_make) {
 		good = make(texts);
-		may_make = !good && is_early; /* else once for each process */
+		may_make = !good && is_early; /* only an early arena is tried again */
 	}
 	lock_release(&lock);
 	return good;
@@ -382,14 +387,15 @@ bool arena_make(const struct arena_texts *texts)
 void arena_forked(bool inside)
 {
 	if (claim)
-		claim->is_mine = false; /* where the kernel does not wipe */
+		claim->is_mine = false; /* for kernels without MADV_WIPEONFORK */
 	atomic_store(&is_asking, false);
 	may_make = !inside;
 }
 
 void arena_before_fork(void)
 {
-	lock_take_until(&lock, UINT64_MAX); /* its holders are masked, so none is interrupted */
+	lock_take_until(&lock,
+			UINT64_MAX); /* its holders block signals, so this thread is not one */
 }
 
 void arena_after_fork(void)
@@ -420,19 +426,20 @@ void *arena_table(enum arena_table which, size_t bytes)
 	return arena_at(arena(), at);
 }
 
-/* The file's pages from `offset` on, behind one that is mapped, can be used. */
+/* Maps `bytes` of the file from `offset` on, after a mapped page; returns whether they can be used.
+ */
 static bool grow(uint64_t offset, size_t bytes)
 {
 	uint8_t *last = (uint8_t *)arena_at(arena(), offset) - PAGE;
 	int kept = errno;
 
-	/* else the kernel counts it as locked memory of the program's, which has a limit */
+	/* otherwise the kernel would count the new pages as locked memory, which is limited */
 	if (!is_whole)
 		munlock(last, PAGE);
 	bool good = is_whole || mremap(last, PAGE, PAGE + bytes, 0) == last;
 	if (good && arena_file_may_be_full() && !get_pages(last + PAGE, bytes)) {
 		good = false;
-		madvise(last + PAGE, bytes, MADV_REMOVE); /* what it got of them */
+		madvise(last + PAGE, bytes, MADV_REMOVE); /* free the pages that were allocated */
 		if (!is_whole)
 			munmap(last + PAGE, bytes);
 	}
@@ -440,14 +447,16 @@ static bool grow(uint64_t offset, size_t bytes)
 	return good;
 }
 
-/* Not where it would cost the program its life. */
+/* Returns whether system calls that map `bytes` are allowed; a seccomp filter may end the program.
+ */
 static bool may_grow(size_t bytes)
 {
-	static _Thread_local enum arena_filters filters; /* for good, if there are more */
+	static _Thread_local enum arena_filters
+		filters; /* filters are never removed, so FILTERS_MORE is final */
 
 	if (filters == FILTERS_MORE || bytes >= atomic_load(&refused_growth))
 		return false;
-	/* before there is a thread, system calls are made anyway */
+	/* before the first thread state exists, system calls are made in any case */
 	filters = !is_early && atomic_load(&arena()->threads) ? arena_filters() : FILTERS_SAME;
 	return filters == FILTERS_SAME;
 }
@@ -457,7 +466,7 @@ bool arena_open_pages(uint64_t offset, size_t bytes)
 	return (is_whole && !arena_file_may_be_full()) || (may_grow(bytes) && grow(offset, bytes));
 }
 
-/* Doubles what is mapped, so that it seldom grows. */
+/* Doubles the mapping of the areas, at least to offset `until`, so that it seldom grows. */
 static bool grow_areas(uint64_t until)
 {
 	const struct arena_header *a = arena();
@@ -488,13 +497,13 @@ static bool map_until(uint64_t until)
 	if (from < until && until - from >= atomic_load(&refused_growth))
 		return false;
 	limit = lock_now_ns() + 2 * LOOK_LIMIT_MS * UINT64_C(1000000);
-	/* who asks the recorder maps for the others, too */
+	/* only one thread asks the recorder, and it maps for the others too */
 	while ((from = atomic_load(&mapped_until)) < until && lock_now_ns() < limit) {
 		asks = !atomic_exchange(&is_asking, true);
 		if (asks)
 			break;
 	}
-	asks |= from < until; /* a thread that takes so long was ended in the midst of it */
+	asks |= from < until; /* a thread that takes longer was ended meanwhile */
 	bool good = from >= until || (may_grow(until - from) && grow_areas(until));
 	if (asks)
 		atomic_store(&is_asking, false);

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena.h - the memory that a recorded process shares: one mapping of one memfd, or of a file.
+ * arena.h - the memory that a recorded process shares with its recorder: a mapping of a memfd or of
+ *a file.
  *
- *	0          header     what is where
+ *	0          header     struct arena_header
  *	4096       session    the state of windows (session/internal.h)
  *	16384      texts      the table of texts.h
- *	...        areas      thread states, rings, as arena_alloc() gives them out
+ *	...        areas      thread states and rings, in the order in which arena_alloc() returned
+ *them
  *
  * Data in it refers to other data by offsets, so that another process can map it at another
  * address.  The descriptor is closed as soon as it is mapped.  Core dumps do not contain it.
  *
- * The program maps little of it at first, as mlockall() fails where all that is mapped is more than
- * RLIMIT_MEMLOCK, which is 8 MiB for most users.  Mappings grow in place when more is needed.  So
- * they lie far below those of the C library, where no other mapping comes in their way.
+ * The program maps only the parts that it needs at first, because mlockall() fails if a process has
+ * mapped more than RLIMIT_MEMLOCK, which is 8 MiB for most users.  Mappings grow in place when more
+ * is needed.  Therefore they lie far below those of the C library, where the address space is free.
  *
- * A forked child inherits the mapping, but must not write to it: memory of arena_private(), which
- * the kernel wipes in children, says which process owns the arena.  The child of fork() makes its
- * own arena when it needs one.  A child for which pthread_atfork() handlers did not run has none.
+ * A forked child inherits the mapping but must not write to it.  A flag in memory of
+ * arena_private(), which the kernel clears in children, tells whether this process owns the arena.
+ * The child of fork() creates its own arena when it needs one.  A child that was created without
+ * pthread_atfork() handlers, as by a bare clone(), gets none.
  */
 #pragma once
 
@@ -28,7 +31,7 @@
 struct buf;
 
 enum { ARENA_VERSION = 9, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
-/* What probes keep for the whole process. */
+/* Tables of probes that exist once for each process. */
 enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_HELPER, ARENA_TABLES };
 #define ARENA_WHOLE UINT64_MAX
 #define ARENA_MAGIC UINT64_C(0x316f686361742e2e) /* "..tacho1" */
@@ -36,56 +39,61 @@ enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_HELPER, ARENA_TABLES };
 struct arena_header {
 	uint64_t magic;
 	uint32_t version, pid;
-	uint64_t bytes; /* of the whole */
-	_Atomic uint64_t used;
+	uint64_t bytes;                        /* size of the arena */
+	_Atomic uint64_t used;                 /* offset of the first byte that is not allocated */
 	_Atomic uint64_t threads;              /* offset of the newest thread state; 0: none */
 	uint64_t texts;                        /* offset of the table of texts */
-	_Atomic uint64_t tables[ARENA_TABLES]; /* offsets of what probes keep; 0: there is none */
+	_Atomic uint64_t tables[ARENA_TABLES]; /* offset of each table; 0: it does not exist */
 
-	/* What another process needs to convert ticks to time; constant except `points`. */
+	/* Another process converts ticks to time with these; only `point` and `points` change. */
 	uint32_t tick_source;
-	_Atomic uint32_t point; /* which of the two is valid */
+	_Atomic uint32_t point; /* index of the valid element of `points` */
 	uint64_t base_ns;
 	struct {
 		uint64_t tick, ns;
-	} points[2]; /* the latest calibration */
+	} points[2]; /* the latest calibration point */
 
-	/* Words as in /proc/PID/environ, at this offset; 0: not there. */
+	/* Offset of the environment, in the form of /proc/PID/environ; 0: it is not stored. */
 	_Atomic uint64_t environment;
 	uint32_t environment_len;
-	uint32_t command;           /* the text of the command line, an id of texts.h */
-	_Atomic uint64_t late_rank; /* of struct config */
+	uint32_t command;           /* id of the command line in the table of texts.h */
+	_Atomic uint64_t late_rank; /* value for `late_rank` of struct config */
 
-	/* The latest window, in ticks; number 0: none, end 0: it is open. */
+	/* Number, begin and end (ticks) of the latest window; number 0: there was none, end 0: it
+	 * is open. */
 	_Atomic uint64_t window, window_begin, window_end;
 
 	/*
-	 * What the log already holds.  One store to `commit` makes the entry of its parity valid,
-	 * here and in each ring (ring.h).  Bytes of the log's file beyond `bytes` are not part of
-	 * it.
+	 * State of the log at the latest commit.  A store to `commit` makes one entry of
+	 * `committed` valid, here and in each ring (ring.h): that of the number's parity.  Bytes of
+	 * the log's file beyond `bytes` are not part of the log.
 	 */
 	_Atomic uint64_t commit;
 	struct {
-		uint64_t until;  /* tick: what ended later is not in the log; 0: there is none */
-		uint64_t closed; /* windows up to this one are wholly in a log */
-		_Atomic uint64_t bytes; /* of the log's file; ARENA_WHOLE: it is not open */
+		uint64_t until;  /* tick; events that ended later are not in the log; 0: no limit is
+				    known */
+		uint64_t closed; /* number of the last window that is completely in a log */
+		_Atomic uint64_t bytes; /* size of the log's file; ARENA_WHOLE: no log is open */
 	} committed[2];
 	/*
-	 * So many ranges and steps, which were open at a window's end on threads that make no
-	 * event, are in that commit.  A writer that is killed before it loses them.
+	 * `late` is the number of ranges and steps that were open at the end of a window on threads
+	 * that make no further event.  Commit `late_commit` writes them.  If the writer is killed
+	 * before that commit, they are lost.
 	 */
 	uint64_t late, late_commit;
-	_Atomic uint32_t begun;       /* the program has made an event */
-	_Atomic uint32_t writer_died; /* nobody will do what the program waits for */
-	_Atomic uint32_t has_cuda;    /* the writer has seen CUDA in the program */
-	_Atomic uint64_t look;        /* see arena_filters() */
-	_Atomic uint64_t
-		beat_ns;       /* the recorder has run; CLOCK_REALTIME, as no namespace shifts it */
-	char log[ARENA_PATH];  /* path of the latest log; "": none, or its path is too long */
-	char file[ARENA_PATH]; /* path of this memory; "": it has none */
+	_Atomic uint32_t begun; /* the program has recorded an event */
+	_Atomic uint32_t
+		writer_died;       /* explicit calls of the program must not wait for the writer */
+	_Atomic uint32_t has_cuda; /* the writer has found CUDA in the program */
+	_Atomic uint64_t look;     /* question and answer of arena_filters() */
+	_Atomic uint64_t beat_ns;  /* latest time at which the recorder ran; CLOCK_REALTIME, because
+				    * no namespace  shifts it */
+	char log[ARENA_PATH];  /* path of the latest log; "": there is no log, or its path is too
+				  long */
+	char file[ARENA_PATH]; /* path of the arena's file; "": the file has no name */
 };
 
-/* Features that a kernel may lack, and what happens without each. */
+/* Features that a kernel may lack, and the consequence if it does. */
 /* clang-format off */
 #define ARENA_NEEDS(X)                                                                             \
 	X(MEMFD, "memfd", "memfd_create(): the rings are in a file of /dev/shm without a name")    \
@@ -105,28 +113,31 @@ enum arena_need {
 };
 
 /*
- * Arenas of this process are files FOLDER/HOST.pPID.TIME.rings, if arena_fits_in() as each is made.
- * Such a file outlives the program and its recorder if both are killed.  Whoever maps it, or has
- * its descriptor from the program, holds its lock (flock).  Both texts are borrowed.
+ * Makes later arenas of this process files FOLDER/HOST.pPID.TIME.rings, if arena_fits_in(folder,
+ * bytes) when the arena is created.  Such a file outlives the program and its recorder if both are
+ * killed.  Its lock (flock) is held as long as a process maps the file or has a descriptor that
+ * comes from the program.  Both texts are borrowed.
  */
 void arena_keep_in(const char *folder, const char *host, uint64_t bytes);
-/* Whether the folder is on tmpfs, and so many bytes are free there. */
+/* Returns whether the folder is on tmpfs and has at least `bytes` of free space. */
 bool arena_fits_in(const char *folder, uint64_t bytes);
-enum { ARENA_FILE = 10 << 20 }; /* that such a file takes at first */
+enum { ARENA_FILE = 10 << 20 }; /* initial size of such a file in bytes */
 /* Removes the file of the arena with this descriptor, if it has one. */
 void arena_remove_file(int fd);
 /*
- * Sets the bytes of threads and rings in arenas that are made from now on: the limit, and how many
- * of them are mapped at first.
+ * Sets the space for thread states and rings in arenas that are created later: `bytes` is the
+ * limit, and `first` of them are mapped when the arena is created.
  */
 void arena_limit(size_t bytes, size_t first);
-/* For tests: acts as if the kernel lacked these features ("memfd,seals"); NULL: none. */
+/* For tests: makes this process act as if the kernel lacked the named features ("memfd,seals");
+ * NULL: no feature. */
 void arena_forbid(const char *words);
 /* Notes whether the kernel has a feature; returns `works`. */
 bool arena_note(enum arena_need need, bool works);
 /* Returns whether a feature may be used. */
 bool arena_allows(enum arena_need need);
-/* Appends `title` and what this process has noted as lacking, or else `if_whole`. */
+/* Appends `title` and the features that arena_note() found missing, or `if_whole` if there are
+ * none. */
 void arena_doctor(struct buf *out, const char *title, const char *if_whole);
 
 /*
@@ -134,14 +145,15 @@ void arena_doctor(struct buf *out, const char *title, const char *if_whole);
  * returns false if no recorder has taken the descriptor.
  */
 void arena_introduce_by(bool (*introduce)(int fd));
-/* Whether a recorder has this process's arena. */
+/* Returns whether a recorder has received this process's arena. */
 bool arena_is_introduced(void);
 /*
- * Early, before any event, an arena that cannot be introduced is not kept, and may be made later.
+ * Sets whether the process is early, that is before its first event.  An early arena is released
+ * again if no recorder takes it, and arena_make() may create another one later.
  */
 void arena_set_early(bool early);
 bool arena_is_early(void);
-/* Why no recorder has it. */
+/* Reason why no recorder has the arena. */
 enum arena_refusal {
 	REFUSED_MEMORY,
 	REFUSED_SPACE,
@@ -149,60 +161,63 @@ enum arena_refusal {
 	REFUSED_DESCRIPTORS,
 	REFUSED_RECORDER,
 	REFUSED_FILTER,
-	REFUSED_CLONE, /* it was forked by clone() alone, or while an event was made */
+	REFUSED_CLONE, /* created by a bare clone(), or forked while an event was being recorded */
 };
-/* Makes this process one that has no arena, and makes no system calls for one. */
+/* Ensures that this process never creates an arena; makes no system call. */
 void arena_stay_out(enum arena_refusal why);
 /*
- * Asks the recorder that has the arena of this process, or of the one that it was forked from,
- * whether this thread is under more seccomp filters than the recorder: it must make no system call.
- * Takes up to LOOK_MS and makes none.  Where there is no answer later questions do not wait for
- * one, until the recorder looks again.
+ * Asks the recorder whether this thread has more seccomp filters than the recorder.  If so, the
+ * thread must not make system calls.  The question goes through the arena of this process, or
+ * through that of its parent after a fork.  The function makes no system call.  An answer takes up
+ * to LOOK_MS.  After LOOK_LIMIT_MS without one, later calls do not wait until the recorder has
+ * looked again.
  */
 enum arena_filters { FILTERS_SAME, FILTERS_MORE, FILTERS_NO_ANSWER };
 enum arena_filters arena_filters(void);
 enum {
-	LOOK_MS = 10,      /* between two looks of the recorder at all arenas */
-	LOOK_OFTEN_MS = 1, /* after a question, as others follow */
-	BEAT_MS = 100,     /* between two notes that the recorder runs */
-	LOOK_LIMIT_MS =
-		1000, /* after which there is no answer, or no recorder since its last note */
+	LOOK_MS = 10,         /* the recorder looks at all arenas at this interval */
+	LOOK_OFTEN_MS = 1,    /* interval after a question, because more questions usually follow */
+	BEAT_MS = 100,        /* the recorder updates `beat_ns` at this interval */
+	LOOK_LIMIT_MS = 1000, /* a question expires after this time; a recorder without a beat
+			       * counts as dead */
 };
-/* Of arena_header.look: the lower half is the number of the thread that asks; 0: nobody does. */
+/* arena_header.look: its lower 32 bits are the number of the asking thread, 0 without a question;
+ * its upper bits are the answer. */
 #define LOOK_FILTERED (UINT64_C(1) << 32)
 #define LOOK_PLAIN    (UINT64_C(2) << 32)
-#define LOOK_CLOSED   (UINT64_C(4) << 32) /* nobody will answer any more */
+#define LOOK_CLOSED   (UINT64_C(4) << 32) /* there will be no more answers */
 #define LOOK_SILENT   (UINT64_C(8) << 32) /* the latest question had no answer */
-/* *limit: the process's resource limit that is too small. */
+/* Returns the latest reason; `*limit` is the resource limit (RLIMIT_...) that was too low. */
 enum arena_refusal arena_refused(uint64_t *limit);
 /*
- * Maps the arena of another process as the arena of this one: shared, so that each sees what the
- * other stores, or as a private copy.  False: the file is no arena.
+ * Maps the arena of another process as the arena of this process: shared, so that each process sees
+ * the stores of the other, or as a private copy.  Returns false if the file is not an arena.
  */
 bool arena_adopt(int fd, bool is_shared);
-/* Whether this process may write to the arena; false in a child until it has its own. */
+/* Returns whether this process may write to the arena; false in a child until it has its own. */
 bool arena_is_mine(void);
-/* The table of texts in whole pages, and the parts of it that are mapped at first. */
+/* Size of the table of texts, in whole pages, and the two parts of it that are mapped at first. */
 struct arena_texts {
 	size_t bytes;
 	struct {
 		size_t at, bytes;
-	} first[2]; /* the first of them begins at 0 */
+	} first[2]; /* first[0].at is 0 */
 };
 /*
- * Makes the arena of this process; does nothing if it exists.  False: out of memory, or this is a
- * child that must not have one.
+ * Creates the arena of this process, unless it exists.  Returns false if memory is missing, or if
+ * this process is a child that must not have an arena.
  */
 bool arena_make(const struct arena_texts *texts);
-/* Call it in the child of fork(); `inside`: by a handler over a thread that changes the arena. */
+/* Must be called in the child of fork().  `inside`: a signal handler forked while its thread was
+ * changing the arena. */
 void arena_forked(bool inside);
-/* The number of this thread, without a system call. */
+/* Returns the id of this thread (gettid()), in general without a system call. */
 uint32_t arena_thread_number(void);
-/* To be called before and after fork(), in both processes. */
+/* Must be called before fork(), and after it in both processes. */
 void arena_before_fork(void);
 void arena_after_fork(void);
 
-/* The arena as it is mapped; NULL before the first arena_make(). */
+/* Returns the mapped arena, which may be the parent's; NULL before the first arena_make(). */
 struct arena_header *arena(void);
 static inline void *arena_at(const struct arena_header *a, uint64_t offset)
 {
@@ -213,29 +228,33 @@ static inline uint64_t arena_offset(const struct arena_header *a, const void *p)
 	return (uint64_t)((const uint8_t *)p - (const uint8_t *)a);
 }
 /*
- * Returns the offset of zeroed whole pages, which are never freed; 0: the arena is full.  Takes no
- * lock and makes no system call, unless it must grow.
+ * Allocates whole zeroed pages, which are never freed.  Returns their offset, or 0 if the arena is
+ * full.  Takes no lock and makes no system call, unless the mapping must grow.
  */
 uint64_t arena_alloc(size_t bytes);
-/* Makes it grow now, so that arena_alloc() of so many bytes makes no system call. */
+/* Maps enough of the arena that a later arena_alloc(bytes) makes no system call. */
 void arena_want(size_t bytes);
 /*
- * A table of this process's arena; a new one is zeroed.  NULL: the arena belongs to another process
- * or is full.  Only one thread at a time may call it for the same table.
+ * Returns a table of this process's arena, and creates it, zeroed, if it does not exist.  Returns
+ * NULL if the arena belongs to another process or is full.  Only one thread at a time may call it
+ * for the same table.
  */
 void *arena_table(enum arena_table which, size_t bytes);
-/* The same table of an adopted arena; NULL: it has none. */
+/* Returns a table that exists, as in an adopted arena, or NULL. */
 void *arena_table_there(enum arena_table which, size_t bytes);
 /*
- * Maps the pages of the table of texts from `offset` on, before which a page is mapped.  Where the
- * process may make no system call it asks arena_filters() first.  False: they cannot be mapped.
+ * Maps `bytes` of the table of texts from `offset` on; the page before `offset` must be mapped.
+ * Calls arena_filters() first if a system call could end the process.  Returns false if the pages
+ * cannot be mapped.
  */
 bool arena_open_pages(uint64_t offset, size_t bytes);
 
 /*
- * Zeroed pages of this process's own, which *at is set to at the first call: what few programs need
- * is not in our data segment, as mlockall() counts that.  NULL: no memory.
+ * Returns zeroed private pages, which the first call maps and stores in `*at`, or NULL without
+ * memory.  It is for data that few programs need: mlockall() counts the whole data segment.  Any
+ * thread may call it.
  */
 void *arena_once(void *_Atomic *at, size_t bytes);
-/* Zeroed pages of this process alone, which are zero again in any child; NULL: no memory. */
+/* Returns zeroed private pages, which the kernel clears in a child where it has MADV_WIPEONFORK, or
+ * NULL without memory. */
 void *arena_private(size_t bytes);
