@@ -7,6 +7,7 @@
 #include "collector/probe/nvtx/text.h"
 #include "collector/recorder/recorder.h"
 #include "collector/session/session.h"
+#include "collector/store/writer.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/quantity.h"
 
@@ -22,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TEXT_MOST = 256 << 10, STACK_SECONDS = 10, NAME_MOST = 200, COLLECTIVE = 64 };
+enum { TEXT_MOST = 256 << 10, STACK_SECONDS = 10, NAME_MOST = 200 };
 
 /* ---- watching, in the recorder ---- */
 
@@ -92,7 +93,8 @@ bool recorder_hangs(struct recorded *r, uint64_t hang_ns, uint64_t now_ns)
 /* Facts about a process for the last line of the report. */
 struct standing {
 	uint32_t rank, world_size;
-	char collective[COLLECTIVE]; /* "": it is in no collective */
+	char collective[sizeof(
+		((struct hang_texts *)0)->collective)]; /* "": it is in no collective */
 };
 struct telling {
 	struct buf out;
@@ -119,7 +121,8 @@ static void put_open(struct thread_state *thread, const struct ring_record *r, c
 	}
 	const char *collective = nvtx_text_collective(text, len);
 	if (collective)
-		snprintf(t->standing->collective, COLLECTIVE, "%s", collective);
+		snprintf(t->standing->collective, sizeof(t->standing->collective), "%s",
+			 collective);
 	if (!t->any)
 		buf_putf(&t->out, "tacho:   thread %u %.15s: ", thread->tid, thread->thread_name);
 	buf_putf(&t->out, "%s%s %.*s", t->any ? ", in it " : "",
@@ -199,20 +202,29 @@ static int read_stacks(uint32_t pid, struct buf *said)
 		       : 1;
 }
 
-/*
- * Writes the lines of both readers as one, of the main thread first: "inner (file:line), outer
- * (file:line); Thread 7: inner ...".  The writer may read `stacks` at any time, so its first byte
- * comes last.
- */
-static void note_stacks(char stacks[RECORDED_STACKS], const char *lines)
+/* Copies a text for the writer, which may read `to` at any time: the first byte comes last. */
+static void note(char *to, size_t size, const char *text)
 {
-	static char out[RECORDED_STACKS];
+	size_t len = strnlen(text, size - 1);
+
+	if (!len)
+		return;
+	memcpy(to + 1, text + 1, len - 1);
+	memset(to + len, 0, size - len);
+	atomic_store((_Atomic char *)to, text[0]);
+}
+
+/* Writes the lines of both readers as one, of the main thread first: "inner (file:line), outer
+ * (file:line); Thread 7: inner ...". */
+static void note_stacks(struct hang_texts *hang, const char *lines)
+{
+	static char out[sizeof(hang->stacks)];
 	const char *at = strstr(lines, "Thread ");
 	bool begins = true; /* a thread */
 	size_t used = 0;
 
 	for (size_t len; at && *at; at += len + (at[len] != '\0')) {
-		size_t blanks = strspn(at, " "), left = RECORDED_STACKS - used;
+		size_t blanks = strspn(at, " "), left = sizeof(out) - used;
 		int n = 0;
 
 		len = strcspn(at, "\n");
@@ -224,12 +236,27 @@ static void note_stacks(char stacks[RECORDED_STACKS], const char *lines)
 		begins = len ? !blanks : begins;
 		used += (size_t)n < left ? (size_t)n : left - 1;
 	}
-	memcpy(stacks + 1, out + 1, RECORDED_STACKS - 1);
-	atomic_store((_Atomic char *)stacks, out[0]);
+	note(hang->stacks, sizeof(hang->stacks), out);
 }
 
-/* Prints the Python stacks of a process, and copies them to `stacks` (may be NULL). */
-static void put_python(struct buf *out, uint32_t pid, char *stacks)
+/* Writes the lines about a process as one: "step 2 had not ended for 1s; thread 7 python: ...". */
+static void note_state(struct hang_texts *hang, const char *lines, const char *step)
+{
+	char out[sizeof(hang->state)];
+	size_t used = (size_t)snprintf(out, sizeof(out), "%s", step);
+
+	for (const char *at = lines + strcspn(lines, "\n"); *at; at += strcspn(at, "\n")) {
+		at += strspn(at, "\n");
+		at += !strncmp(at, "tacho:   ", 9) ? 9 : 0;
+		if (*at && used < sizeof(out))
+			used += (size_t)snprintf(out + used, sizeof(out) - used, "; %.*s",
+						 (int)strcspn(at, "\n"), at);
+	}
+	note(hang->state, sizeof(hang->state), out);
+}
+
+/* Prints the Python stacks of a process, and copies them to `hang` (may be NULL). */
+static void put_python(struct buf *out, uint32_t pid, struct hang_texts *hang)
 {
 	char *line, *rest = NULL;
 	struct buf said;
@@ -238,8 +265,8 @@ static void put_python(struct buf *out, uint32_t pid, char *stacks)
 		return;
 	buf_init(&said, TEXT_MOST);
 	int status = read_stacks(pid, &said);
-	if (!status && stacks)
-		note_stacks(stacks, buf_text(&said));
+	if (!status && hang)
+		note_stacks(hang, buf_text(&said));
 	if (status == 127)
 		buf_put_text(out,
 			     "tacho:   no Python stacks: neither py-spy nor the program's Python "
@@ -278,7 +305,7 @@ static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standin
 {
 	static struct config config;
 	struct telling t = { .standing = standing };
-	char since[UNIT_TEXT];
+	char since[UNIT_TEXT], step[64];
 
 	if (!recorder_read(r->arena, &config))
 		return;
@@ -298,8 +325,14 @@ static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standin
 			 (unsigned long long)GET_RELAXED(thread->step_number),
 			 hangs ? "hangs: it has not ended for" : "is open for", since);
 	put_threads(&t);
+	if (hangs && thread && r->hang) {
+		snprintf(step, sizeof(step), "step %llu had not ended for %s",
+			 (unsigned long long)GET_RELAXED(thread->step_number), since);
+		note(r->hang->collective, sizeof(r->hang->collective), standing->collective);
+		note_state(r->hang, buf_text(&t.out), step);
+	}
 	if (hangs)
-		put_python(&t.out, r->pid, r->stacks);
+		put_python(&t.out, r->pid, r->hang);
 	if (hangs && config.trigger_spec.stacks_signal)
 		ask_for_stacks(&t.out, r->pid, config.trigger_spec.stacks_signal);
 	(void)!write(STDERR_FILENO, buf_text(&t.out), t.out.len);

@@ -72,10 +72,9 @@ static void start_watching(const struct recorded *r)
 bool recorder_live(const struct recorded *r)
 {
 	static struct config config;
-	struct writer_program who = { .pid = r->inner_pid,
-				      .is_gone = is_gone,
-				      .stacks = r->stacks,
-				      .is_alone = r->is_alone };
+	struct writer_program who = {
+		.pid = r->inner_pid, .is_gone = is_gone, .hang = r->hang, .is_alone = r->is_alone
+	};
 	size_t len;
 
 	prctl(PR_SET_NAME, "tacho-writer");

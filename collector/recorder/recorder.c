@@ -5,6 +5,7 @@
 #include "collector/arena/introduce.h"
 #include "collector/arena/spawn.h"
 #include "collector/session/clock.h"
+#include "collector/store/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,11 +77,11 @@ static void start_writer(struct server *s, struct recorded *r)
 	sigaddset(&end, SIGTERM);
 	sigprocmask(SIG_BLOCK, &end, NULL);
 	r->has_begun = true;
-	if (s->hang_ns && !r->stacks) {
-		r->stacks = mmap(NULL, RECORDED_STACKS, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		if (r->stacks == MAP_FAILED)
-			r->stacks = NULL;
+	if (s->hang_ns && !r->hang) {
+		r->hang = mmap(NULL, sizeof(*r->hang), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (r->hang == MAP_FAILED)
+			r->hang = NULL;
 	}
 	r->writer = fork();
 	if (r->writer == 0) {
@@ -101,8 +102,8 @@ static void forget(struct server *s, size_t i)
 
 	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
 	recorder_unwatch(c);
-	if (c->stacks)
-		munmap(c->stacks, RECORDED_STACKS);
+	if (c->hang)
+		munmap(c->hang, sizeof(*c->hang));
 	close(c->arena);
 	if (c->pidfd >= 0)
 		close(c->pidfd);

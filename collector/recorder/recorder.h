@@ -69,8 +69,8 @@ void recorder_close_others(int from, int first, int second);
 
 /* ---- its parts ---- */
 
+struct hang_texts;
 /* A recorded process that was introduced to the recorder. */
-enum { RECORDED_STACKS = 16 << 10 /* bytes */ };
 struct recorded {
 	uint32_t pid;       /* its number in the recorder's PID namespace */
 	uint32_t inner_pid; /* its number in its own PID namespace */
@@ -87,10 +87,8 @@ struct recorded {
 	uint64_t step_begin; /* tick; 0: it is in no step */
 	uint64_t since_ns;   /* CLOCK_MONOTONIC when the recorder first saw the step */
 	bool is_told;
-	/* Python stacks of a step that hung, as one line, which the writer puts into the log.
-	 * Shared with the writer; "": none; NULL: hangs are not reported. */
-	char *stacks;
-	uint64_t beat_ns; /* when it was last told that the recorder runs */
+	struct hang_texts *hang; /* memory that the writer shares; NULL: hangs are not reported */
+	uint64_t beat_ns;        /* when it was last told that the recorder runs */
 };
 /* The probes that run outside of the program.  The list ends with NULL. */
 struct probe_type;

@@ -114,8 +114,8 @@ void writer_close_log(struct writer *w);
 /* Frees the attributes that probes have set, and the list of logs.  Call it only after the last
  * log. */
 void writer_free_attributes(struct writer *w);
-/* Adds the Python stacks of a step that hung, if there are any, to the process in the log. */
-void writer_note_stacks(struct writer *w);
+/* Adds what is known of a hang, if there was one, to the process in the log. */
+void writer_note_hang(struct writer *w);
 /* Closes the log if it is large enough, so that the next row opens another one. */
 void writer_rotate(struct writer *w);
 /* Closes the log because no rows are expected for now, but keeps a ring so that it can be saved. */

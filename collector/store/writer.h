@@ -27,11 +27,19 @@ struct writer;
 /* Wakes the thread that drains.  Any thread may call it; it is async-signal-safe. */
 void writer_wake(struct writer *w);
 
+/* What is known of a hang, for the log.  The recorder writes it at any time; the first byte of each
+ * text comes last, so that a text is empty or whole. */
+struct hang_texts {
+	char state[1024];      /* the step, and what is open in it */
+	char collective[64];   /* the collective in which the process waits; "": none */
+	char stacks[15 << 10]; /* Python's, of the main thread first */
+};
+
 /* A program that is recorded from outside. */
 struct writer_program {
-	uint32_t pid;        /* pid in the program's own namespace */
-	const char *command; /* its command line */
-	const char *stacks;  /* of a step that hung, written at any time; NULL: none come */
+	uint32_t pid;                  /* pid in the program's own namespace */
+	const char *command;           /* its command line */
+	const struct hang_texts *hang; /* NULL: hangs are not watched for */
 	bool is_alone; /* if it dies, the writer saves its ring; otherwise tacho-record does */
 	/* Called in each round; returns whether the program died, or its process runs another
 	 * program now. */

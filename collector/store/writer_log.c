@@ -468,12 +468,17 @@ static void note_own_use(struct writer *w)
 	writer_set_attribute(w, "recorder_took", text, false);
 }
 
-void writer_note_stacks(struct writer *w)
+void writer_note_hang(struct writer *w)
 {
-	const char *stacks = w->program ? w->program->stacks : NULL;
+	const struct hang_texts *h = w->program ? w->program->hang : NULL;
 
-	if (stacks && stacks[0])
-		writer_set_attribute(w, "hang_stacks", stacks, false);
+	if (!h || !h->state[0])
+		return;
+	writer_set_attribute(w, "hang", h->state, false);
+	if (h->collective[0])
+		writer_set_attribute(w, "hang_collective", h->collective, false);
+	if (h->stacks[0])
+		writer_set_attribute(w, "hang_stacks", h->stacks, false);
 }
 
 void writer_close_log(struct writer *w)
@@ -481,7 +486,7 @@ void writer_close_log(struct writer *w)
 	if (!w->trace)
 		return;
 	note_own_use(w);
-	writer_note_stacks(w);
+	writer_note_hang(w);
 	writer_put_anchor(w);
 	w->ignored = session_ignored();
 	put_about(w);

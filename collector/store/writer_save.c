@@ -166,7 +166,7 @@ static void save(struct writer *w)
 	if (!w->store || !w->store->type->save)
 		return;
 	writer_put_anchor(w);
-	writer_note_stacks(w);
+	writer_note_hang(w);
 	writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));
 	enum status status = save_now(w, &s->fired);
 	if (status != ST_OK && status != ST_END) {
@@ -183,7 +183,7 @@ static void fire(struct writer *w, const struct trigger_fired *fired)
 	struct saver *s = &w->saver;
 	/* Stacks of a step that hangs come a moment later. */
 	bool patient = fired->kind == TRIGGER_SLOW ||
-		       (fired->kind == TRIGGER_HANG && w->program && w->program->stacks);
+		       (fired->kind == TRIGGER_HANG && w->program && w->program->hang);
 
 	/* a request, a hang or a longer slow step replaces a slow step that waits to be saved */
 	if (!s->pending || !patient || s->fired.kind == TRIGGER_SLOW)

@@ -9,6 +9,7 @@ B=$(cd "$given" && pwd)
 traced_program=$B/tests/traced_program
 dump=$B/tests/dump
 record=$B/tacho-record
+analyze=$B/tacho-analyze
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset TACHO_ENABLED TACHO_WINDOW TACHO_OUT RANK WORLD_SIZE 2>/dev/null || true
@@ -1088,6 +1089,38 @@ END
 		"$dump" "$work/log/"*.r$rank.*.0.tacho >"$work/told"
 		expect "a stack in the log of rank $rank" "^about hang_stacks=.*<module> \\($work/out:10\\)"
 	done
+	"$analyze" "$work/log" -f md >"$work/told"
+	expect 'the page begins with the rank that did not come' \
+		'^> \*\*! HANG\*\* Rank 1 hung: step 2 had not ended for [0-9]+ms; thread [0-9]+ python3: phase backward, in it range stuck\. Python was in '
+	expect 'and has the one that waits' '^> \*\*! HANG\*\* Rank 0 hung: .* in it collective ncclAllReduce, to which rank 1 had not come\. '
+	equal 'nobody died' "$(grep -c ' died in ' "$work/told")" 0
+}
+
+# Without hang= too the page names what was open when a job was killed, but not of one that ended.
+test_hang_killed() {
+	command -v python3 >/dev/null || { skip='no python3'; return; }
+	cat >"$work/out" <<'END'
+import os, sys, time, tacho
+for i in range(4):
+    tacho.step()
+    time.sleep(0.01)
+rank = int(os.environ["RANK"])
+with tacho.phase("backward"), tacho.range("stuck" if rank == 1 else "ncclAllReduce"):
+    time.sleep(1.3)
+    if len(sys.argv) == 1:
+        os.kill(os.getpid(), 9)
+END
+	for arg in '' ends; do
+		"$record" -q --out "$work/log$arg" -- sh -c \
+			'for RANK in 0 1 2; do export RANK; python3 "$0" $1 & done; wait' "$work/out" $arg 2>/dev/null
+		"$analyze" "$work/log$arg" -f md >"$work/told"
+		[ -z "$arg" ] || break
+		equal 'first' "$(grep -m1 -o 'HANG.*open for' "$work/told")" \
+			'HANG** Rank 1 died in step 3, which was open for'
+		expect 'what is open' 'HANG\*\* Rank 1 .* times as long as usual: phase backward, in it stuck\.$'
+		expect 'who waits' 'HANG\*\* Rank 0 .*: phase backward, in it ncclAllReduce, to which rank 1 had not come\.$'
+	done
+	equal 'a program that ends did not hang' "$(grep -c HANG "$work/told")" 0
 }
 
 # Python prints its stacks itself only where a signal for that is named, and who does not handle it

@@ -5,14 +5,47 @@
 #include "analyze/report/report_list.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { ON_THE_PAGE = 3 };
+
+/* Adds the ranks of Tacho logs that hung.  Those that are in no collective come first, because the
+ * others may wait for them. */
+static void add_ranks(const struct page *p, size_t most, struct blocks *b)
+{
+	struct view v = page_view(p, "hang_open");
+	size_t shown = 0;
+
+	for (int waits = 0; waits < 2; waits++)
+		for (size_t i = 0; i < v.count && shown < most; i++) {
+			const char *stacks = view_cell(&v, i, "stacks").text;
+
+			bool is_waiting = view_cell(&v, i, "collective").text != NULL;
+
+			if (is_waiting != (waits == 1))
+				continue;
+			struct block *new = add_block(b, BLOCK_WARNING);
+			new->callout.label = "HANG";
+			new->callout.first = view_cell(&v, i, "sentence").text;
+			size_t len = !stacks              ? 0
+				     : most > ON_THE_PAGE ? strlen(stacks)
+							  : strcspn(stacks, ";");
+			if (stacks)
+				new->callout.second =
+					blocks_text(b, "Python was in %.*s%s", (int)len, stacks,
+						    stacks[len] ? "; ..." : ".");
+			shown++;
+		}
+	if (shown < v.count)
+		add_sentencef(b, ROLE_TEXT, 0, "%zu more ranks: --report hang", v.count - shown);
+}
 
 void build_hang(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "hang");
-	size_t most = p->report == &report_hang ? v.count : ON_THE_PAGE;
+	size_t most = p->report == &report_hang ? SIZE_MAX : ON_THE_PAGE;
 
+	add_ranks(p, most, b);
 	for (size_t i = 0; i < v.count && i < most; i++) {
 		struct block *new = add_block(b, BLOCK_WARNING);
 
@@ -39,8 +72,10 @@ void build_hang(const struct page *p, struct blocks *b)
 	if (v.count > most)
 		add_sentencef(b, ROLE_TEXT, 0, "%zu more process groups: --report hang",
 			      v.count - most);
-	if (!v.count && p->report == &report_hang)
-		add_sentence(b, ROLE_TEXT, 0,
-			     "No collective is open in these files. This report reads hangs from "
-			     "dumps of PyTorch's Flight Recorder, best those of all ranks.");
+	if (!v.count && !page_view(p, "hang_open").count && p->report == &report_hang)
+		add_sentence(
+			b, ROLE_TEXT, 0,
+			"No collective is open in these files, and no step hung. This report "
+			"reads hangs from Tacho logs and from dumps of PyTorch's Flight Recorder, "
+			"best those of all ranks.");
 }

@@ -471,7 +471,7 @@ static const struct metadata {
 	{ "ignored_calls", VERDICT_DOUBT, "",
 	  " calls were ignored: ends of what had not begun, starts of what had, samples outside a "
 	  "window, and steps while the recorder did not answer" },
-	{ "hang_stacks", VERDICT_DOUBT, "a step hung; Python was in ", "" },
+	{ "hang", VERDICT_DOUBT, "hung: ", " (--report hang)" },
 	{ "recorder_took", VERDICT_GOOD, "the recorder's process took ", "" },
 	{ "nvtx_note", VERDICT_GOOD, "", "" },
 	{ "saved_why", VERDICT_GOOD, "a flight recorder, saved on ", "" },

@@ -36,6 +36,8 @@ enum status hang_put(struct accumulator *f, const struct sorted_batch *w, struct
 	for (size_t i = 0; i < w->by[BATCH_SHAPED].count; i++) {
 		const struct event *e = w->by[BATCH_SHAPED].items[i];
 
+		if (e->flags & EVENT_NEVER_ENDED)
+			TRY(hang_open_put(s, e, err));
 		if (e->kind != KIND_RANGE || e->subkind != RANGE_OTHER ||
 		    !trace_attr_text(f->trace, e->schema, "state") ||
 		    !trace_attr_text(f->trace, e->schema, "collective") ||
@@ -95,6 +97,7 @@ enum status hang_end(struct accumulator *f, struct error *err)
 {
 	struct hang *s = f->state;
 
+	TRY(hang_open_end(f, err));
 	if (!s->count)
 		return ST_OK;
 	SORT_BY(s->calls, s->count, UP(struct call, process), UP(struct call, group),

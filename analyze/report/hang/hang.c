@@ -60,13 +60,7 @@ struct member {
 	const struct row *last;
 	bool is_there; /* the rank has a dump */
 };
-struct list { /* a list of ranks as text */
-	char text[TEXT_BYTES];
-	size_t count;
-	uint64_t first, last; /* range of ranks at the end */
-};
-
-static void list_flush(struct list *l)
+static void rank_list_flush(struct rank_list *l)
 {
 	size_t at = strlen(l->text);
 
@@ -81,22 +75,21 @@ static void list_flush(struct list *l)
 			 (unsigned long long)l->last);
 }
 
-/* Appends a rank. Ranks come in ascending order. */
-static void list_add(struct list *l, uint64_t rank)
+void rank_list_add(struct rank_list *l, uint64_t rank)
 {
 	if (l->count++ && rank == l->last + 1) {
 		l->last = rank;
 		return;
 	}
 	if (l->count > 1)
-		list_flush(l);
+		rank_list_flush(l);
 	l->first = l->last = rank;
 }
 
-static const char *list_text(struct list *l)
+const char *rank_list_text(struct rank_list *l)
 {
 	if (l->count)
-		list_flush(l);
+		rank_list_flush(l);
 	return l->text;
 }
 
@@ -109,7 +102,7 @@ struct group { /* data for one row of the report */
 	uint64_t seq, done;
 	uint64_t asked_ns;       /* when the first rank called it */
 	const struct row *usual; /* what most ranks called */
-	struct list waiting, never, not_started, no_dump, odd;
+	struct rank_list waiting, never, not_started, no_dump, odd;
 	char mismatch[TEXT_BYTES];
 	uint64_t gap_ns;
 	const char *where;
@@ -244,13 +237,13 @@ static void take_mismatch(struct group *g)
 
 	for (uint64_t seq = first; seq <= g->seq; seq++) {
 		const struct row *usual = usual_of(g, seq), *one = NULL;
-		struct list odd = { .count = 0 };
+		struct rank_list odd = { .count = 0 };
 
 		for (size_t i = 0; usual && i < g->member_count; i++) {
 			const struct row *r = call_of(g, g->members[i].rank, seq);
 
 			if (r && is_unlike(usual, r)) {
-				list_add(&odd, r->rank);
+				rank_list_add(&odd, r->rank);
 				one = r;
 			}
 		}
@@ -263,7 +256,7 @@ static void take_mismatch(struct group *g)
 			 (unsigned long long)seq, one->operation,
 			 one->cells[CALL_SIZES].text ? one->cells[CALL_SIZES].text : "?",
 			 one->cells[CALL_TYPES].text ? one->cells[CALL_TYPES].text : "",
-			 odd.count > 1 ? "s" : "", list_text(&g->odd), usual->operation,
+			 odd.count > 1 ? "s" : "", rank_list_text(&g->odd), usual->operation,
 			 usual->cells[CALL_SIZES].text ? usual->cells[CALL_SIZES].text : "?",
 			 usual->cells[CALL_TYPES].text ? usual->cells[CALL_TYPES].text : "");
 		return; /* the first one causes the later ones */
@@ -304,16 +297,16 @@ static bool take_state(struct group *g)
 		const struct row *r = call_of(g, m->rank, g->seq);
 
 		if (!m->is_there) {
-			list_add(&g->no_dump, m->rank);
+			rank_list_add(&g->no_dump, m->rank);
 		} else if (!r && m->last_seq < g->seq) {
-			list_add(&g->never, m->rank);
+			rank_list_add(&g->never, m->rank);
 			if (m->last_ns < g->asked_ns && g->asked_ns - m->last_ns > g->gap_ns)
 				g->gap_ns = g->asked_ns - m->last_ns;
 			g->where = m->last->cells[CALL_WHERE].text;
 		} else if (r && r->state < STATE_COMPLETED) {
-			list_add(&g->waiting, m->rank);
+			rank_list_add(&g->waiting, m->rank);
 			if (any_started && r->state == STATE_SCHEDULED)
-				list_add(&g->not_started, m->rank);
+				rank_list_add(&g->not_started, m->rank);
 			if (!g->where && !g->never.count)
 				g->where = r->cells[CALL_WHERE].text;
 		}
@@ -333,13 +326,13 @@ static void put_sentence(struct group *g, char out[TEXT_BYTES])
 	if (!g->waiting.count) {
 		snprintf(out + at, TEXT_BYTES - at,
 			 "no dump of rank%s %.100s, which may have died; no other rank waits.",
-			 g->no_dump.count > 1 ? "s" : "", list_text(&g->no_dump));
+			 g->no_dump.count > 1 ? "s" : "", rank_list_text(&g->no_dump));
 		return;
 	}
 	if (g->never.count)
 		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
 				       "rank%s %.100s never asked for it",
-				       g->never.count > 1 ? "s" : "", list_text(&g->never));
+				       g->never.count > 1 ? "s" : "", rank_list_text(&g->never));
 	else if (g->mismatch[0])
 		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
 				       "rank%s %.100s asked for something else",
@@ -348,19 +341,19 @@ static void put_sentence(struct group *g, char out[TEXT_BYTES])
 		at += (size_t)snprintf(
 			out + at, TEXT_BYTES - at,
 			"every rank with a dump asked for it, rank%s %.100s left none",
-			g->no_dump.count > 1 ? "s" : "", list_text(&g->no_dump));
+			g->no_dump.count > 1 ? "s" : "", rank_list_text(&g->no_dump));
 	else if (g->not_started.count)
 		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
 				       "on rank%s %.100s the GPU has not begun it, what is before "
 				       "it on the stream goes on",
 				       g->not_started.count > 1 ? "s" : "",
-				       list_text(&g->not_started));
+				       rank_list_text(&g->not_started));
 	else
 		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
 				       "every rank asked for it and none completed it, the network "
 				       "or a GPU may be at fault");
 	snprintf(out + at, TEXT_BYTES - at, "; rank%s %.100s wait%s.",
-		 g->waiting.count > 1 ? "s" : "", list_text(&g->waiting),
+		 g->waiting.count > 1 ? "s" : "", rank_list_text(&g->waiting),
 		 g->waiting.count > 1 ? "" : "s");
 }
 
@@ -457,6 +450,7 @@ static enum status hang_finish(struct tables *all, struct error *err)
 	size_t count = table_count(calls);
 	RELEASED_BY(vec_release) struct row *rows = NULL;
 
+	TRY(hang_open_finish(all, err));
 	if (!count)
 		return ST_OK;
 	TRY(vec_new(&rows, count, err));
@@ -478,9 +472,9 @@ static enum status hang_finish(struct tables *all, struct error *err)
 const struct report_type report_hang = {
 	.name = "hang",
 	.help = "hangs: the collective that a rank did not complete, and the ranks that never came",
-	.tables = TABLES(&table_hang_calls, &table_hang),
+	.tables = TABLES(&table_hang_calls, &table_hang, &table_hang_open),
 	.state_size = sizeof(struct hang),
-	.owned = OWNED(offsetof(struct hang, calls)),
+	.owned = OWNED(offsetof(struct hang, calls), offsetof(struct hang, ranges)),
 	.put = hang_put,
 	.end = hang_end,
 	.finish = hang_finish,
