@@ -4,6 +4,7 @@
 #include "collector/arena/arena.h"
 #include "collector/arena/introduce.h"
 #include "collector/arena/spawn.h"
+#include "collector/config/config.h"
 #include "collector/session/clock.h"
 #include "collector/store/writer.h"
 
@@ -318,6 +319,24 @@ static bool is_dead(const struct recorded *c)
 	return kill((pid_t)c->pid, 0) < 0 && errno == ESRCH;
 }
 
+/* Returns whether a process was killed but has not ended yet, which takes longer the more memory it
+ * has. */
+static bool is_dying(uint32_t pid)
+{
+	enum { EXITING = 4 }; /* PF_EXITING of include/linux/sched.h */
+	char text[COMMAND_STAT];
+	unsigned flags = 0, pending = 0, threads = 0;
+	/* fields 3 and on of proc(5); wanted are 9, 20 and 31 */
+	const char *at = command_stat(pid, text);
+
+	if (!at || sscanf(at,
+			  "%*c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+			  "%*d %u %*d %*u %*u %*d %*u %*u %*u %*u %*u %*u %u",
+			  &flags, &threads, &pending) != 3)
+		return false;
+	return pending >> (SIGKILL - 1) & 1 || (flags & EXITING && threads <= 1);
+}
+
 /*
  * Reports a step that takes too long once, in an orphaned process.  Ranks that wait for each other
  * begin to hang one after the other, so they are reported together, when no more come.
@@ -380,7 +399,7 @@ static bool serve(struct server *s)
 		struct recorded *c = &s->clients[i];
 		c->is_dead = is_dead(c);
 		look_into(s, c); /* in this order, because it may begin and die in between */
-		is_busy |= c->is_dead && c->writer;
+		is_busy |= c->is_dead ? c->writer != 0 : s->is_asked && is_dying(c->pid);
 		if (c->is_dead && !c->writer)
 			take_left(s, i);
 	}

@@ -803,6 +803,22 @@ test_record_odd_path() {
 	rm -r "$work/a b:c"
 }
 
+# A process with much memory takes a while to die, and its log is written only then.
+test_killed_large() {
+	command -v python3 >/dev/null || { skip='no python3'; return; }
+	cat >"$work/out" <<'END'
+import os, sys, time, tacho
+large = bytearray(300 << 20)
+for i in range(10):
+    tacho.step()
+open(sys.argv[0] + ".ready", "w").close()
+time.sleep(60)
+END
+	"$record" --out "$work/log" -- sh -c \
+		'python3 "$0" & while [ ! -e "$0.ready" ]; do sleep 0.01; done; kill -9 $!' "$work/out" 2>"$work/told"
+	expect 'the log is whole before the last lines' ' 10 steps, .*; nothing was lost$'
+}
+
 # env would have become the command: what ends the one ends the other.
 test_record_killed() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
