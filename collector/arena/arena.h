@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena.h - the memory that a recorded process shares with its recorder: a mapping of a memfd or of
- *a file.
+ * arena.h - memory that a recorded process shares with its recorder: one mapping of a memfd or
+ *file.
  *
  *	0          header     struct arena_header
  *	4096       session    the state of windows (session/internal.h)
  *	16384      texts      the table of texts.h
- *	...        areas      thread states and rings, in the order in which arena_alloc() returned
- *them
+ *	...        areas      thread states and rings, as arena_alloc() returned them
  *
  * Data in it refers to other data by offsets, so that another process can map it at another
  * address.  The descriptor is closed as soon as it is mapped.  Core dumps do not contain it.
@@ -87,7 +86,7 @@ struct arena_header {
 	_Atomic uint32_t has_cuda; /* the writer has found CUDA in the program */
 	_Atomic uint64_t look;     /* question and answer of arena_filters() */
 	_Atomic uint64_t beat_ns;  /* latest time at which the recorder ran; CLOCK_REALTIME, because
-				    * no namespace  shifts it */
+				    * no namespace shifts it */
 	char log[ARENA_PATH];  /* path of the latest log; "": there is no log, or its path is too
 				  long */
 	char file[ARENA_PATH]; /* path of the arena's file; "": the file has no name */
