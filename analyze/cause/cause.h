@@ -14,22 +14,27 @@
 
 /* The first cause that applies to an instant is used; causes of a whole gap come first. */
 #define CAUSE_LIST(X)                                                                              \
-	X(LOST, "lost", "records are missing there")                                               \
-	X(BEFORE_WINDOW, "before_window", "launched before anything that was recorded")            \
-	X(UNKNOWN, "unknown", "the launch was not recorded, or the host's time was forgotten")     \
-	X(UNRECORDED, "unrecorded", "launched work does not begin: work that is not in the file")  \
-	X(GRAPH_INTERNAL, "graph_internal", "between two nodes of one graph launch")               \
-	X(STREAM_WAIT, "stream_wait", "launched, and its stream waits for another")                \
-	X(LAUNCH, "launch", "the call that launches what comes next is running")                   \
-	X(DISPATCH, "dispatch", "launched, and not yet begun")                                     \
-	X(PROFILER, "profiler", "the tracer took time, by its own account")                        \
-	X(COMPILE, "compile", "code is compiled or loaded")                                        \
+	X(LOST, "lost", "records of this time are missing")                                        \
+	X(BEFORE_WINDOW, "before_window", "the next work was launched before the recording began") \
+	X(UNKNOWN, "unknown",                                                                      \
+	  "the next work has no recorded launch, or host events were dropped from memory")         \
+	X(UNRECORDED, "unrecorded",                                                                \
+	  "launched work does not begin, probably because work that is not in the file runs")      \
+	X(GRAPH_INTERNAL, "graph_internal",                                                        \
+	  "the GPU is between two nodes of one CUDA graph launch")                                 \
+	X(STREAM_WAIT, "stream_wait",                                                              \
+	  "the next work is launched, but its stream waits for another stream")                    \
+	X(LAUNCH, "launch", "the call that launches the next work is still running")               \
+	X(DISPATCH, "dispatch", "the next work is launched, but has not begun")                    \
+	X(PROFILER, "profiler",                                                                    \
+	  "the profiler itself takes time, according to its own overhead records")                 \
+	X(COMPILE, "compile", "the host compiles or loads code")                                   \
 	X(SYNC, "sync", "the launching thread waits for the GPU")                                  \
-	X(BLOCKING_COPY, "blocking_copy", "the launching thread is in a copy that blocks it")      \
-	X(ALLOCATOR, "allocator", "the launching thread takes or gives back GPU memory")           \
+	X(BLOCKING_COPY, "blocking_copy", "the launching thread is blocked by a copy")             \
+	X(ALLOCATOR, "allocator", "the launching thread allocates or frees GPU memory")            \
 	X(GC, "gc", "Python's garbage collector runs")                                             \
-	X(DATA, "data", "the step thread gets its input")                                          \
-	X(HOST, "host", "the step thread is in this phase and launches nothing in time")
+	X(DATA, "data", "the step thread waits for or prepares the next input")                    \
+	X(HOST, "host", "the step thread is in this phase and does not launch work early enough")
 enum cause {
 #define X(name, word, meaning) CAUSE_##name,
 	CAUSE_LIST(X)

@@ -17,9 +17,10 @@ static const char *const versions[] = { "2024-11-05", "2025-03-26", "2025-06-18"
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
 static const char instructions[] =
-	"Traces of training on GPUs. Call files to see what there is, summary of a trace or a "
-	"folder of ranks first, then report for tables, explain for what a figure means and the "
-	"events behind it, events for single events, what_if for what a change would bring.";
+	"Analyzes traces of training on GPUs. Call files to list them, and begin with summary of a "
+	"trace or of a folder of ranks. Then call report for tables, explain for the meaning of a "
+	"figure and the events it comes from, events for single events, and what_if to predict the "
+	"effect of a change.";
 
 /* ---- answers ---------------------------------------------------------------------------- */
 

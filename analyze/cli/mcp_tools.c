@@ -27,20 +27,23 @@ struct param {
 
 #define RUN_PARAM                                                                                  \
 	{                                                                                          \
-		"run", "of a folder with several runs: its number, or all; without it the latest", \
+		"run",                                                                             \
+			"number of the run in a folder with several runs, or all; default: the "   \
+			"latest",                                                                  \
 			"--run", false                                                             \
 	}
 #define PATH_PARAM                                                                                 \
 	{                                                                                          \
 		"path",                                                                            \
-			"a trace, or a folder with one trace for each rank; below the folder "     \
-			"that is served",                                                          \
+			"a trace, or a folder with one trace for each rank, below the served "     \
+			"folder",                                                                  \
 			NULL, true                                                                 \
 	}
 #define CUT_PARAMS                                                                                 \
-	{ "steps", "only these steps: 10-20, without 20", "--steps", false },                      \
+	{ "steps", "only these steps: 10-20 is steps 10 to 19", "--steps", false },                \
 		{ "ranks", "only these ranks: 0,2-5", "--ranks", false },                          \
-		{ "from", "only from here on: 1.5s after the first event", "--from", false },      \
+		{ "from", "only from this time on: 1.5s is 1.5 s after the first event", "--from", \
+		  false },                                                                         \
 	{                                                                                          \
 		"to", "only before this time", "--to", false                                       \
 	}
@@ -52,28 +55,27 @@ static const struct mcp_tool {
 	struct param params[PARAMS_MAX];
 } tools[] = {
 	{ "files",
-	  "What can be read: names and sizes of files below the folder.",
+	  "Lists the files below the folder, with their sizes.",
 	  NULL,
 	  { NULL },
-	  { { "path", "a folder below the one that is served; without it that one", NULL,
-	      false } } },
+	  { { "path", "a folder below the served one; default: the served one", NULL, false } } },
 	{ "summary",
-	  "One page: what bounds the run, what to change first and what that saves, GPU time, "
-	  "phases, steps, kernels, how far the recording can be trusted.",
+	  "Prints one page: what bounds the run, what to change first and what that saves, GPU "
+	  "time, phases, steps, kernels, and how reliable the recording is.",
 	  "tacho-analyze",
 	  { "--format=text" },
 	  { PATH_PARAM, RUN_PARAM, CUT_PARAMS } },
 	{ "report",
-	  "Tables with all rows.",
+	  "Prints the tables of one or more reports, with all rows.",
 	  "tacho-analyze",
 	  { "--format=md" },
 	  { PATH_PARAM,
-	    { "name", "several with commas between:", "--report", true },
+	    { "name", "one or several, separated by commas:", "--report", true },
 	    RUN_PARAM,
 	    CUT_PARAMS } },
 	{ "explain",
-	  "What a figure, a cause or a rule means; with a path its values and the events behind "
-	  "it.",
+	  "Explains a figure, a cause or a rule; with a path also its values and the events from "
+	  "which they come.",
 	  "tacho-analyze",
 	  { NULL },
 	  { { "figure",
@@ -84,35 +86,36 @@ static const struct mcp_tool {
 	    RUN_PARAM,
 	    CUT_PARAMS } },
 	{ "events",
-	  "Single events in time order, one a line: time and duration in ms, kind, track, name, "
-	  "arguments.",
+	  "Prints single events in time order, one per line: time and duration in ms, kind, "
+	  "track, name, arguments.",
 	  "tacho-convert",
 	  { "--type=text", "--quiet" },
 	  { PATH_PARAM,
-	    { "kinds", "only these, with commas between:", "--kinds", false },
+	    { "kinds", "only these, separated by commas:", "--kinds", false },
 	    { "names", "only names that match, as a shell's pattern: *nccl*", "--names", false },
 	    { "devices", "only GPU events of these devices: 0,1", "--devices", false },
 	    CUT_PARAMS } },
 	{ "what_if",
-	  "What a step would take if something were changed, by replaying the events.",
+	  "Predicts the step time after changes, by replaying the events.",
 	  "tacho-analyze",
 	  { "--format=md" },
 	  { PATH_PARAM,
 	    { "edits",
 	      "data=0, launch=graph, host:PHASE=F, kernel:GLOB=F, work:KIND=F, place:PATH=F, "
 	      "comm=F, comm=overlap, link=Nx, copy[:GLOB]=F, cause:NAME=F, rank:N=median; commas "
-	      "between changes that go together, semicolons between alternatives",
+	      "combine edits, semicolons separate alternatives",
 	      "--what-if", true },
 	    RUN_PARAM,
 	    CUT_PARAMS } },
 	{ "diff",
-	  "Is run B slower than run A, and where did the time go?",
+	  "Compares two runs: is run B slower than run A, and where does the time go?",
 	  "tacho-analyze",
 	  { "--diff", "--format=md" },
 	  { { "a", "a trace or folder: the run before", NULL, true },
 	    { "b", "a trace or folder: the run after", NULL, true } } },
 	{ "check",
-	  "Is the recording complete and to be trusted: losses, clocks, own cost.",
+	  "Checks whether the recording is complete and consistent: losses, clocks, cost of "
+	  "recording.",
 	  "tacho-analyze",
 	  { "--report=check", "--format=text" },
 	  { PATH_PARAM } },
@@ -195,7 +198,8 @@ static void add_tool(cJSON *list, const struct mcp_tool *tool)
 			cJSON_AddItemToArray(needed, cJSON_CreateString(p->name));
 	}
 	add_property(properties, "cursor", "integer",
-		     "where to go on, as the answer before said; without it the beginning");
+		     "position from which to continue, from the previous answer; default: the "
+		     "beginning");
 	cJSON_AddItemToArray(list, one);
 }
 
@@ -306,7 +310,7 @@ static bool call_make(const struct mcp_tools *t, const struct mcp_tool *tool,
 		const char *value = cJSON_GetStringValue(given);
 
 		if (given ? !value : p->is_needed) {
-			buf_putf(text, "%s: %s has to be a text", tool->name, p->name);
+			buf_putf(text, "%s: %s must be a string", tool->name, p->name);
 			return false;
 		}
 		if (!value)
@@ -342,7 +346,7 @@ static bool run_call(struct mcp_tools *t, const struct call *c, struct buf *text
 	pid_t child;
 
 	if (complaints < 0 || pipe2(out, O_CLOEXEC) != 0) {
-		buf_putf(text, "no file for the output: %s", strerror(errno));
+		buf_putf(text, "cannot create a temporary file: %s", strerror(errno));
 		if (complaints >= 0)
 			close(complaints);
 		return false;
@@ -413,10 +417,10 @@ static void put_part(struct mcp_tools *t, uint64_t cursor, struct buf *text)
 	}
 	buf_put(text, all + from, len);
 	if (from + len < t->output.len)
-		buf_putf(text, "\n[%zu of %zu bytes%s; go on with cursor %zu]", from + len,
+		buf_putf(text, "\n[%zu of %zu bytes%s; continue with cursor %zu]", from + len,
 			 t->output.len, t->was_cut ? " and more" : "", from + len);
 	else if (t->was_cut)
-		buf_putf(text, "\n[the output is longer than %d bytes: ask for less of the time]",
+		buf_putf(text, "\n[the output is longer than %d bytes: select a shorter time]",
 			 MCP_KEPT);
 }
 
@@ -482,7 +486,7 @@ bool mcp_tools_call(struct mcp_tools *t, const char *name, const cJSON *argument
 		return false;
 	}
 	if ((given && !cJSON_IsNumber(given)) || !(cursor >= 0 && cursor < 1e15)) {
-		buf_putf(text, "%s: cursor has to be a number from an answer", name);
+		buf_putf(text, "%s: cursor must be a number from an answer", name);
 		return false;
 	}
 	if (!tool->program) {
@@ -498,7 +502,7 @@ bool mcp_tools_call(struct mcp_tools *t, const char *name, const cJSON *argument
 	/* Exit codes 3 (a diff with a slower B) and 4 (damage) come with an answer. */
 	*failed = !is_done || (t->exit_code && t->exit_code != 3 && t->exit_code != 4);
 	if (is_done && !t->output.len)
-		buf_put_text(text, "no rows: the input has nothing of it");
+		buf_put_text(text, "no rows: the input contains no such events");
 	else if (is_done)
 		put_part(t, (uint64_t)cursor, text);
 	return true;

@@ -139,9 +139,10 @@ static void add_cause(struct blocks *b, const struct figure *f)
 static void add_phase(struct blocks *b, const struct figure *f)
 {
 	explain_line(b, "is",
-		     !strcmp(f->name, "other") ? "what the step thread did when nothing named it"
+		     !strcmp(f->name, "other") ? "time of the step thread that no range, operator "
+						 "or call assigns to a phase"
 		     : !strcmp(f->name, "before_window")
-			     ? "GPU work launched before anything that was recorded"
+			     ? "GPU work that was launched before the recording began"
 		     : !strcmp(f->name, "unattributed")
 			     ? "GPU work whose launch is not in the file"
 			     : "time of the step thread in ranges of this phase, by the rules of "
@@ -151,24 +152,24 @@ static void add_phase(struct blocks *b, const struct figure *f)
 static void add_rule(struct blocks *b, const struct figure *f)
 {
 	explain_line(b, "looks for", f->rule->help);
-	explain_line(b, "in general", f->rule->advice);
-	explain_line(b, "rests on", f->rule->figures);
-	explain_line(b, "saving",
-		     "by a replay, or else the time that the finding is about; savings overlap and "
-		     "do not add up");
+	explain_line(b, "advice", f->rule->advice);
+	explain_line(b, "figures", f->rule->figures);
+	explain_line(
+		b, "saving",
+		"predicted by a replay, or otherwise the time that the finding is about; savings "
+		"overlap and do not add up");
 }
 
 static void add_check(struct blocks *b, const struct figure *f)
 {
-	explain_line(b, "asks", figure_check(f->name));
+	explain_line(b, "question", figure_check(f->name));
 }
 
 static void add_verdict(struct blocks *b, const struct figure *f)
 {
 	explain_line(b, "is", figure_verdict(f->name));
-	explain_line(
-		b, "rule",
-		"the family of findings whose change saves most of a step gives the first word");
+	explain_line(b, "rule",
+		     "the first word is the family of findings whose change saves most of a step");
 }
 
 static void add_definition(struct blocks *b, const struct figure *f)

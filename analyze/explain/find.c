@@ -15,19 +15,18 @@ static const char *const default_phases[] = { "validation", "checkpoint",    "da
 static const struct {
 	const char *name, *is;
 } verdicts[] = {
-	{ "input_bound", "GPUs wait while the step thread gets its input" },
-	{ "host_bound",
-	  "GPUs wait for what the host does: launches, operators, optimizer, allocator" },
+	{ "input_bound", "GPUs wait while the step thread waits for or prepares input" },
+	{ "host_bound", "GPUs wait for the host: launches, operators, optimizer, allocator" },
 	{ "sync_bound",
 	  "the host waits for GPUs, which then have nothing to do until it launches" },
 	{ "compile_bound", "GPUs wait while code is compiled" },
-	{ "comm_bound", "communication runs beside no compute" },
-	{ "copy_bound", "copies run beside no compute, or the host waits for them" },
+	{ "comm_bound", "communication runs and no compute" },
+	{ "copy_bound", "copies run and no compute, or the host waits for copies" },
 	{ "compute_bound",
-	  "GPUs are busy with kernels: a third of that is what a change may save" },
-	{ "unbalanced", "ranks wait in collectives for those that come late" },
-	{ "no_verdict", "more time has no known cause than the best change saves" },
-	{ "no_gpu", "the file has no work of a GPU with its times" },
+	  "GPUs are busy with kernels; a change is assumed to save a third of that time" },
+	{ "unbalanced", "ranks wait in collectives for other ranks" },
+	{ "no_verdict", "time without a known cause exceeds what the best change saves" },
+	{ "no_gpu", "the file has no GPU work with times" },
 };
 
 const char *figure_verdict(const char *name)

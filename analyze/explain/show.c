@@ -292,8 +292,8 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 		{ .title = "in", .at = 77, .width = width > 77 ? width - 77 : 0 },
 	};
 	const char *meaning = !strncmp(selection, "phase:", 6)
-				      ? "intervals of the step thread in it"
-			      : !strncmp(selection, "work:", 5) ? "GPU work launched in it"
+				      ? "intervals in which the step thread is in the phase"
+			      : !strncmp(selection, "work:", 5) ? "GPU work launched in the phase"
 								: "";
 	const struct sorted *rows;
 	size_t count = 0;
@@ -305,7 +305,7 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 	for (size_t i = 0; i < EVIDENCE_COUNT; i++)
 		if (!strcmp(evidence_word((enum evidence)i), selection))
 			meaning = evidence_meaning((enum evidence)i);
-	struct block_words *w = explain_line(b, "behind it", meaning);
+	struct block_words *w = explain_line(b, "events", meaning);
 	b->last->has_gap = true;
 	w->flow = FLOW_CLIP;
 	w->label_token = TOKEN_BOLD;
@@ -314,7 +314,7 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 	for (size_t i = 0; i < count && i < EVIDENCE_KEPT; i++)
 		add_event(b, t, tables, rows[i].row, is_bytes, width > 77);
 	if (rows[0].row[EVIDENCE_PATH].text)
-		explain_line(b, "the first", rows[0].row[EVIDENCE_PATH].text);
+		explain_line(b, "first path", rows[0].row[EVIDENCE_PATH].text);
 }
 
 void explain_input(struct blocks *b, const struct figure *f, struct tables *tables, unsigned width)

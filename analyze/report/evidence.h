@@ -11,26 +11,29 @@
 #include "analyze/engine/report.h"
 
 #define EVIDENCE_LIST(X)                                                                           \
-	X(COMPUTE, "compute", "segments of GPU time owned by compute")                             \
-	X(EXPOSED_COMM, "exposed_comm", "segments of communication beside which nothing computes") \
-	X(EXPOSED_COPY, "exposed_copy", "segments of copies beside which nothing else runs")       \
+	X(COMPUTE, "compute", "intervals in which a compute kernel runs")                          \
+	X(EXPOSED_COMM, "exposed_comm",                                                            \
+	  "intervals in which communication runs and no compute kernel")                           \
+	X(EXPOSED_COPY, "exposed_copy",                                                            \
+	  "intervals in which a copy or fill runs, and no compute or communication")               \
 	X(OVERLAP_COMM, "overlap_comm",                                                            \
-	  "segments of communication beside which something computes")                             \
-	X(IDLE, "idle", "gaps between GPU events, and what ended them")                            \
-	X(LEAD, "lead", "time before the first GPU event, which is named")                         \
+	  "intervals in which communication and compute kernels both run")                         \
+	X(IDLE, "idle", "gaps between GPU events, and the work that ended each")                   \
+	X(LEAD, "lead", "time before the first GPU event, and the name of that event")             \
 	X(TAIL, "tail", "time after the last GPU event")                                           \
-	X(NOT_BUSY, "not_busy", "idle segments, with their cause and whose doing it was")          \
-	X(AFTER_SYNC, "after_sync", "idle segments that a synchronising call reached into")        \
-	X(UNATTRIBUTED, "unattributed", "GPU work whose launch is not there")                      \
-	X(GPU, "gpu", "kernels, copies and graphs")                                                \
+	X(NOT_BUSY, "not_busy", "idle intervals, with their cause and the code responsible")       \
+	X(AFTER_SYNC, "after_sync",                                                                \
+	  "idle intervals of gaps that began during a synchronizing call")                         \
+	X(UNATTRIBUTED, "unattributed", "GPU work without a recorded launch")                      \
+	X(GPU, "gpu", "kernels, copies, fills and graphs")                                         \
 	X(KERNEL, "kernel", "kernels and graphs")                                                  \
 	X(COMM, "comm", "communication kernels")                                                   \
 	X(COPY, "copy", "copies and fills")                                                        \
 	X(LAUNCH, "launch", "runtime and driver calls")                                            \
-	X(SYNC, "sync", "synchronisation records")                                                 \
+	X(SYNC, "sync", "synchronization records")                                                 \
 	X(STEP, "step", "steps")                                                                   \
-	X(HOST, "host", "what the step thread did, by phase")                                      \
-	X(MEMORY, "memory", "allocations by size")
+	X(HOST, "host", "phase intervals of the step thread")                                      \
+	X(MEMORY, "memory", "allocations, the largest first")
 enum evidence {
 #define X(name, word, meaning) EVIDENCE_##name,
 	EVIDENCE_LIST(X)

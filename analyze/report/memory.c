@@ -138,7 +138,8 @@ static enum status place_find(struct accumulator *f, uint32_t process, uint32_t 
 		}
 	}
 	if (m->count == GAUGES_MAX)
-		return fail(err, ST_CEILING, NOWHERE, "over %d amounts of memory", GAUGES_MAX);
+		return fail(err, ST_CEILING, NOWHERE, "more than %d devices and kinds of memory",
+			    GAUGES_MAX);
 	TRY(vec_reserve(&m->places, &m->place_cap, m->count + 1, err));
 	struct place *new = calloc(1, sizeof(*new));
 	if (!new)

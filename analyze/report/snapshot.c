@@ -284,10 +284,10 @@ static void put_sentence(const struct oom *o, const union value *row, uint64_t i
 			 bool is_expandable, char out[SENTENCE])
 {
 	static const char *const advice[] = {
-		"one of these is long enough, but belongs to another stream, pool or size",
-		"together these are enough, but memory is fragmented",
-		"with what waits for other streams these are enough",
-		"these would not be enough, so the program has to use less"
+		"one part is long enough, but belongs to another stream, pool or size class",
+		"together they are enough, but the memory is fragmented",
+		"they would be enough with the freed blocks that other streams still use",
+		"together they are not enough, so the program must use less memory"
 	};
 	const char *cause = row[OOM_CAUSE].text;
 	size_t which = cause[0] == 'o' ? 0 : cause[1] == 'r' ? 1 : cause[0] == 'a' ? 2 : 3;
@@ -296,15 +296,15 @@ static void put_sentence(const struct oom *o, const union value *row, uint64_t i
 		part[NUMBER_TEXT];
 
 	snprintf(out, SENTENCE,
-		 "GPU %u has %s left and was asked for %s. PyTorch holds %s, of which %s are free, "
-		 "in parts of %s at most: %s.%s",
+		 "GPU %u has %s left, and %s were requested. PyTorch holds %s, of which %s are "
+		 "free, in parts of at most %s: %s.%s",
 		 o->device, bytes_text(left, (double)o->device_free),
 		 bytes_text(asked, (double)o->requested),
 		 bytes_text(held, (double)row[OOM_RESERVED].u64),
 		 bytes_text(unused, (double)inactive),
 		 bytes_text(part, (double)row[OOM_LARGEST].u64), advice[which],
 		 which == 1 && !is_expandable
-			 ? " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may serve it."
+			 ? " Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
 			 : "");
 }
 

@@ -255,20 +255,21 @@ static const char *known_elsewhere(const char *name)
 		const char *names, *words; /* names: each between blanks */
 	} rows[] = {
 		{ " json kineto speedscope catapult trace-event ",
-		  "chrome is that JSON, which speedscope and Kineto's readers take too" },
-		{ " pftrace proto protobuf ", "perfetto is Perfetto's protobuf" },
+		  "use -t chrome, whose JSON speedscope and Kineto's readers open too" },
+		{ " pftrace proto protobuf ", "use -t perfetto for Perfetto's protobuf" },
 		{ " xplane xspace xprof tb tfevents ",
-		  "tensorboard is XProf's XSpace and scalars" },
-		{ " db sqlite3 duckdb ", "sqlite is a database, parquet what DuckDB reads best" },
-		{ " arrow feather orc avro ", "it is not written; parquet is" },
-		{ " nsys nsys-rep qdrep ", "it is not written; sqlite is a database of our own" },
-		{ " flamegraph ", "folded is what flame graph tools read" },
-		{ " otf2 ctf hdf5 h5 xlsx ", "it is not written" },
+		  "use -t tensorboard for XProf's XSpace and scalars" },
+		{ " db sqlite3 duckdb ", "use -t sqlite for a database, or -t parquet for DuckDB" },
+		{ " arrow feather orc avro ", "Tacho does not write this format; use -t parquet" },
+		{ " nsys nsys-rep qdrep ",
+		  "Tacho does not write this format; -t sqlite has its own tables" },
+		{ " flamegraph ", "use -t folded, which flame graph tools read" },
+		{ " otf2 ctf hdf5 h5 xlsx ", "Tacho does not write this format" },
 		{ " html md markdown pdf report ",
-		  "reports are made by tacho-analyze, with --format html or md" },
-		{ " txt ", "text is a line for each event" },
-		{ " tacho ", "log is a Tacho log" },
-		{ " tar zip tgz ", "bundle is an archive" },
+		  "use tacho-analyze --format html or md for reports" },
+		{ " txt ", "use -t text for a line for each event" },
+		{ " tacho ", "use -t log for a Tacho log" },
+		{ " tar zip tgz ", "use -t bundle for an archive" },
 	};
 	char word[40];
 

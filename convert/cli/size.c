@@ -272,14 +272,15 @@ void size_account(const struct size_run *s, struct buf *out)
 	if (!t->in)
 		return;
 	buf_putf(out,
-		 "--max-size: of %llu events %llu are kept and %llu merged into %llu; all of "
-		 "%s or longer are there",
-		 (unsigned long long)t->in, (unsigned long long)t->kept,
+		 "--max-size: %llu of %llu events are kept, and %llu short ones are merged into "
+		 "%llu; "
+		 "every event of %s or longer is kept",
+		 (unsigned long long)t->kept, (unsigned long long)t->in,
 		 (unsigned long long)t->merged, (unsigned long long)t->into,
 		 lod_put_time(t->to_ns, high));
 	if (t->to_ns != t->from_ns)
-		buf_putf(out, " (of some files from %s)", lod_put_time(t->from_ns, low));
+		buf_putf(out, " (in some files from %s on)", lod_put_time(t->from_ns, low));
 	if (t->arrows)
-		buf_putf(out, "; %llu arrows to merged ones are left out",
+		buf_putf(out, "; %llu arrows to merged events are omitted",
 			 (unsigned long long)t->arrows);
 }

@@ -178,9 +178,9 @@ static enum status compile(struct rules *t, const char *match, regex_t *out, cha
 
 	t->squares += size * size;
 	if (t->squares > SPELT_OUT_MOST * SPELT_OUT_MOST)
-		refused = "too large once its repetitions are spelt out";
+		refused = "its repetitions make it too large";
 	else if (refers_to_group(match))
-		refused = "references to a group are not taken";
+		refused = "references to a group are not supported";
 	if (refused) {
 		snprintf(why, why_size, "%s", refused);
 		return ST_CEILING;
@@ -257,13 +257,14 @@ static enum status phase_take(struct name_rules *r, const cJSON *row, struct pla
 
 	if (!word || !match)
 		return fail(err, ST_FORMAT, NOWHERE,
-			    "rule %zu of \"%s\" needs \"phase\" and \"match\" as texts", at.row,
+			    "rule %zu of \"%s\" needs the strings \"phase\" and \"match\"", at.row,
 			    at.table);
 	phase = phase_by_word(r, word);
 	if (phase == name_rules_phase_count(r)) {
 		if (!word[0])
-			return fail(err, ST_FORMAT, NOWHERE, "rule %zu of \"%s\" names no phase",
-				    at.row, at.table);
+			return fail(err, ST_FORMAT, NOWHERE,
+				    "the phase of rule %zu of \"%s\" has no name", at.row,
+				    at.table);
 		if (r->own_count == PHASES_OWN)
 			return fail(err, ST_CEILING, NOWHERE, "more than %d custom phases",
 				    PHASES_OWN);
@@ -287,7 +288,7 @@ static enum status table_take(struct name_rules *r, const cJSON *table, struct e
 		texts = &r->communication;
 	else if (strcmp(at.table, "phases") != 0)
 		return fail(err, ST_FORMAT, NOWHERE,
-			    "\"%.60s\" is not a table of rules: phases, steps, communication",
+			    "\"%.60s\" is not a list of rules: use phases, steps or communication",
 			    at.table);
 	if (!cJSON_IsArray(table))
 		return fail(err, ST_FORMAT, NOWHERE, "\"%s\" is not a list", at.table);
@@ -299,7 +300,7 @@ static enum status table_take(struct name_rules *r, const cJSON *table, struct e
 		if (!texts)
 			TRY(phase_take(r, row, at, err));
 		else if (!match)
-			return fail(err, ST_FORMAT, NOWHERE, "rule %zu of \"%s\" is not a text",
+			return fail(err, ST_FORMAT, NOWHERE, "rule %zu of \"%s\" is not a string",
 				    at.row, at.table);
 		else
 			TRY(rule_add(texts, 0, match, at, err));
@@ -312,7 +313,7 @@ static enum status json_take(struct name_rules *r, const cJSON *root, struct err
 	const cJSON *table;
 
 	if (!cJSON_IsObject(root))
-		return fail(err, ST_FORMAT, NOWHERE, "rules must be a JSON object");
+		return fail(err, ST_FORMAT, NOWHERE, "the rules must be a JSON object");
 	cJSON_ArrayForEach(table, root) TRY(table_take(r, table, err));
 	if (!cJSON_GetObjectItemCaseSensitive(root, "phases"))
 		return phases_default(r, err);
@@ -328,7 +329,7 @@ static enum status rules_load(struct name_rules *r, const char *json, size_t len
 
 		if (!root)
 			return fail(err, ST_FORMAT, stop ? (uint64_t)(stop - json) : NOWHERE,
-				    "rules are not valid JSON");
+				    "the rules are not valid JSON");
 		status = json_take(r, root, err);
 		cJSON_Delete(root);
 		TRY(status);

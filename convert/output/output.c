@@ -272,7 +272,7 @@ enum status out_open(struct out **out, const char *path, bool is_folder, struct 
 
 	*out = NULL;
 	if (to_stdout && is_folder)
-		return fail(err, ST_USAGE, NOWHERE, "several files: use -o FOLDER");
+		return fail(err, ST_USAGE, NOWHERE, "the output has several files: use -o FOLDER");
 	/* If standard output was closed, an input may have its descriptor. */
 	if (to_stdout && fstat(STDOUT_FILENO, &stdout_file) == 0 &&
 	    (fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)

@@ -485,8 +485,8 @@ static enum status snapshot_open(struct sink *sink, const struct sink_request *r
 			    "-t snapshot needs a memory snapshot of PyTorch as input");
 	if (f && (f->steps || f->kinds || f->names))
 		return fail(err, ST_USAGE, NOWHERE,
-			    "-t snapshot is cut by --from, --to and --devices: what is in a "
-			    "snapshot follows from all of its entries");
+			    "-t snapshot accepts only the filters --from, --to and --devices, "
+			    "because the contents of a snapshot follow from all of its entries");
 	return ST_OK;
 }
 

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #define NSYS          "nsys export --type sqlite FILE.nsys-rep"
-#define CPU           "which samples the CPU and knows nothing of the GPU"
-#define ROCPROF_TABLE "a table of rocprof: let rocprofv3 write --output-format rocpd or json"
+#define CPU           "which contains samples of the CPU and nothing about the GPU"
+#define ROCPROF_TABLE "a table of rocprof: run rocprofv3 with --output-format rocpd or json"
 #define SUMS(tool)                                                                                 \
-	"sums of times by " tool ", which has no events: give the trace that it was made of"
+	"a summary of " tool ", which contains no events: give the trace from which it was made"
 #define B(text)                                                                                    \
 	{                                                                                          \
 		text, sizeof(text) - 1                                                             \
@@ -28,40 +28,52 @@ static const struct {
 	size_t at; /* offset of `begin` in the file */
 	const char *holds, *also, *what;
 } rows[] = {
-	{ .begin = B("\x80\x02\x8a\nl\xfc\x9c"), .what = "a checkpoint of PyTorch: no trace" },
-	{ .end = ".pt", .begin = B("\x80"), .what = "a checkpoint of PyTorch: no trace" },
-	{ .end = ".pth", .begin = B("\x80"), .what = "a checkpoint of PyTorch: no trace" },
-	{ .end = ".ckpt", .begin = B("\x80"), .what = "a checkpoint of PyTorch: no trace" },
-	{ .begin = B("\0\0{\""), .at = 6, .what = "weights as safetensors: no trace" },
-	{ .begin = B("\x80\x02"), .what = "a Python pickle that is no snapshot of memory" },
-	{ .begin = B("\x80\x03"), .what = "a Python pickle that is no snapshot of memory" },
-	{ .begin = B("\x80\x04"), .what = "a Python pickle that is no snapshot of memory" },
-	{ .begin = B("\x80\x05"), .what = "a Python pickle that is no snapshot of memory" },
-	{ .end = ".nsys-rep", .what = "a report of Nsight Systems: " NSYS },
-	{ .end = ".qdrep", .what = "a report of Nsight Systems: " NSYS },
+	{ .begin = B("\x80\x02\x8a\nl\xfc\x9c"),
+	  .what = "a PyTorch checkpoint, which contains no events" },
+	{ .end = ".pt",
+	  .begin = B("\x80"),
+	  .what = "a PyTorch checkpoint, which contains no events" },
+	{ .end = ".pth",
+	  .begin = B("\x80"),
+	  .what = "a PyTorch checkpoint, which contains no events" },
+	{ .end = ".ckpt",
+	  .begin = B("\x80"),
+	  .what = "a PyTorch checkpoint, which contains no events" },
+	{ .begin = B("\0\0{\""),
+	  .at = 6,
+	  .what = "a safetensors file of weights, which contains no events" },
+	{ .begin = B("\x80\x02"), .what = "a Python pickle that is not a memory snapshot" },
+	{ .begin = B("\x80\x03"), .what = "a Python pickle that is not a memory snapshot" },
+	{ .begin = B("\x80\x04"), .what = "a Python pickle that is not a memory snapshot" },
+	{ .begin = B("\x80\x05"), .what = "a Python pickle that is not a memory snapshot" },
+	{ .end = ".nsys-rep", .what = "a report of Nsight Systems: export it with " NSYS },
+	{ .end = ".qdrep", .what = "a report of Nsight Systems: export it with " NSYS },
 	{ .end = ".qdstrm",
-	  .what = "a stream of Nsight Systems: open it once in nsys-ui, then " NSYS },
-	{ .begin = B("\xff\xfe"), .what = "text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE" },
-	{ .begin = B("\xfe\xff"), .what = "text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE" },
+	  .what = "a raw stream of Nsight Systems: open it in nsys-ui, then run " NSYS },
+	{ .begin = B("\xff\xfe"),
+	  .what = "a text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8 FILE" },
+	{ .begin = B("\xfe\xff"),
+	  .what = "a text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8 FILE" },
 	{ .begin = B("NVR\0"),
-	  .what = "a report of Nsight Compute, of single kernels: record the run with nsys, "
+	  .what = "a report of Nsight Compute, which covers single kernels: record the run with "
+		  "nsys, "
 		  "PyTorch's profiler or tacho-record" },
 	{ .end = ".ncu-rep",
-	  .what = "a report of Nsight Compute, of single kernels: record the run with nsys, "
+	  .what = "a report of Nsight Compute, which covers single kernels: record the run with "
+		  "nsys, "
 		  "PyTorch's profiler or tacho-record" },
-	{ .end = ".nvvp",
-	  .what = "a database of nvprof, which nsys has replaced: record with nsys" },
-	{ .begin = B("PAR1"), .what = "a Parquet file; if Nsight Systems wrote it: " NSYS },
-	{ .begin = B("ARROW1"), .what = "an Arrow file; if Nsight Systems wrote it: " NSYS },
-	{ .begin = B("\x89HDF"), .what = "an HDF5 file; if Nsight Systems wrote it: " NSYS },
+	{ .end = ".nvvp", .what = "a database of nvprof, which nsys replaces: record with nsys" },
+	{ .begin = B("PAR1"), .what = "a Parquet file; if Nsight Systems wrote it, run " NSYS },
+	{ .begin = B("ARROW1"), .what = "an Arrow file; if Nsight Systems wrote it, run " NSYS },
+	{ .begin = B("\x89HDF"), .what = "an HDF5 file; if Nsight Systems wrote it, run " NSYS },
 	{ .begin = B("SQLite format 3"),
 	  .holds = "compute_workload",
-	  .what = "a database of rocprof-compute, of counters of single kernels: record the run "
+	  .what = "a database of rocprof-compute, with counters of single kernels: record the run "
 		  "with rocprofv3" },
 	{ .begin = B("version https://git-lfs"),
-	  .what = "a pointer of Git LFS in place of the file: git lfs pull fetches it" },
+	  .what = "a Git LFS pointer instead of the file: fetch the file with git lfs pull" },
 	{ .holds = "/annex/objects/",
-	  .what = "a pointer of git-annex in place of the file: git annex get fetches it" },
+	  .what = "a git-annex pointer instead of the file: fetch the file with git annex get" },
 	{ .begin = B("\x7f"
 		     "ELF"),
 	  .what = "a program or library: give the trace that it wrote" },
@@ -69,19 +81,19 @@ static const struct {
 	{ .begin = B("FLR\0"), .what = "a recording of Java's Flight Recorder, " CPU },
 	{ .begin = B("HPCTOOLKIT"), .what = "a database of HPCToolkit, which Tacho does not read" },
 	{ .begin = B("HPCPROF"), .what = "a database of HPCToolkit, which Tacho does not read" },
-	{ .begin = B("OTF2"),
-	  .what = "an OTF2 trace: otf2-print shows it, Tacho does not read it" },
-	{ .end = ".otf2", .what = "an OTF2 trace: otf2-print shows it, Tacho does not read it" },
+	{ .begin = B("OTF2"), .what = "an OTF2 trace, which Tacho does not read: use otf2-print" },
+	{ .end = ".otf2", .what = "an OTF2 trace, which Tacho does not read: use otf2-print" },
 	{ .end = ".et",
-	  .what = "an execution trace of Chakra, for simulators: it has no measured GPU times" },
-	{ .begin = B("\n\x04\x08"), .what = "a profile of pprof, which has sums and no times" },
+	  .what = "a Chakra execution trace for simulators, which has no measured GPU times" },
+	{ .begin = B("\n\x04\x08"), .what = "a pprof profile, which contains sums and no events" },
 	{ .holds = "brain.Event:2",
-	  .what = "a TensorBoard file of scalars: give the folder's trace" },
-	{ .holds = ":::MLL", .what = "a log of MLPerf: record a trace beside it" },
+	  .what = "a TensorBoard file of scalars: give the trace in the same folder" },
+	{ .holds = ":::MLL", .what = "an MLPerf log, which contains no GPU work: record a trace" },
 	{ .holds = " NCCL INFO ",
-	  .what = "a log of NCCL, which has no times: TORCH_FR_BUFFER_SIZE makes PyTorch keep what "
-		  "hung, NCCL's inspector how long collectives take" },
-	{ .begin = B("memray"), .what = "a recording of memray, of allocations on the CPU" },
+	  .what = "a log of NCCL, which contains no times: set TORCH_FR_BUFFER_SIZE to analyze "
+		  "hangs, or use NCCL's inspector for the times of collectives" },
+	{ .begin = B("memray"),
+	  .what = "a recording of memray, which contains allocations of the CPU only" },
 	{ .holds = "ncalls  tottime", .what = SUMS("Python's profiler") },
 	{ .begin = B("\xfb"), .end = ".prof", .what = SUMS("Python's profiler") },
 	{ .begin = B("{"), .end = ".prof", .what = SUMS("Python's profiler") },
@@ -91,34 +103,34 @@ static const struct {
 	{ .begin = B("==PROF== "), .what = SUMS("Nsight Compute") },
 	{ .holds = "\"TotalDurationNs\"", .what = SUMS("rocprof") },
 	{ .begin = B("HloModule "),
-	  .what = "a program of XLA: jax.profiler.trace() writes what it took" },
+	  .what = "an XLA program: record its times with jax.profiler.trace()" },
 	{ .holds = "<html",
 	  .also = "Memory Timeline",
-	  .what = "a page of PyTorch's memory timeline; torch.cuda.memory._dump_snapshot() makes a "
-		  "file that Tacho reads" },
-	{ .holds = "<html", .what = "a page for a browser: give the trace that it shows" },
+	  .what = "a page of PyTorch's memory timeline: use torch.cuda.memory._dump_snapshot() for "
+		  "a file that Tacho reads" },
+	{ .holds = "<html", .what = "an HTML page: give the trace that it shows" },
 	{ .begin = B("[["),
-	  .what = "a memory timeline of PyTorch; torch.cuda.memory._dump_snapshot() makes a file "
+	  .what = "a memory timeline of PyTorch: use torch.cuda.memory._dump_snapshot() for a file "
 		  "that Tacho reads" },
 	{ .begin = B("{"),
 	  .holds = "speedscope.app/file-format",
-	  .what = "a profile for speedscope, which has samples of the CPU: record a trace" },
+	  .what = "a speedscope profile, which contains samples of the CPU: record a trace" },
 	{ .begin = B("{"),
 	  .holds = "\"preprocessedProfileVersion\"",
-	  .what = "a profile of Firefox, " CPU },
+	  .what = "a Firefox profile, " CPU },
 	{ .begin = B("{"), .holds = "\"timeDeltas\"", .what = "a CPU profile of Chrome, " CPU },
 	{ .begin = B("{"),
 	  .holds = "\"resourceSpans\"",
-	  .what = "spans of OpenTelemetry: no GPU work is in them" },
+	  .what = "OpenTelemetry spans, which contain no GPU work" },
 	{ .begin = B("{"),
 	  .holds = "\"schema\"",
 	  .also = "\"nodes\"",
-	  .what = "an execution trace of PyTorch, which has operators and no GPU work: export a "
-		  "profile, export_chrome_trace()" },
+	  .what = "a PyTorch execution trace, which contains operators and no GPU work: export a "
+		  "profile with export_chrome_trace()" },
 	{ .begin = B("{"),
 	  .holds = "\"timer_freq_hz\"",
 	  .also = "\"capture_",
-	  .what = "events of wprof as lines of JSON: let it write a Perfetto trace" },
+	  .what = "JSON lines of wprof: make wprof write a Perfetto trace" },
 	{ .begin = B("\"Kind\",\"Agent_Id\""), .what = ROCPROF_TABLE },
 	{ .holds = "\"KernelName\",\"gpu-id\"", .what = ROCPROF_TABLE },
 };

@@ -18,12 +18,12 @@
 #define STATUS_LIST(X)                                            \
 	X(OK,      0, "ok")                                       \
 	X(END,     0, "end of input")                             \
-	X(USAGE,   2, "wrong use")                                \
-	X(OVER,    3, "over the limit asked for") /* --fail-over */ \
+	X(USAGE,   2, "usage error")                                \
+	X(OVER,    3, "a requested limit was exceeded") /* --fail-over */ \
 	X(FORMAT,  4, "malformed input")                          \
-	X(TRUNCATED,     4, "input ends early")                         \
+	X(TRUNCATED,     4, "the input ends early")                         \
 	X(IO,      5, "input or output failed")                   \
-	X(CEILING, 6, "over a ceiling")                           \
+	X(CEILING, 6, "a memory or size limit was reached")                           \
 	X(MEMORY,  6, "out of memory")                            \
 	X(ABSENT,  7, "not available on this machine")
 /* clang-format on */

@@ -27,32 +27,35 @@ enum status column_open(struct column_reader *r, struct bytes *in, const struct 
 	*r = (struct column_reader){ .transform = code & 15, .packing = code >> 4 };
 	r->last = take_varint(in);
 	if (in->is_truncated)
-		return column_refuse(block, index, "is cut off", err);
+		return column_refuse(block, index, "is truncated", err);
 	if (r->transform >= TRANSFORMS || r->packing >= PACKINGS)
-		return column_refuse(block, index, "has a code that is unknown here", err);
+		return column_refuse(block, index, "has an unknown encoding", err);
 	if (r->transform == BY_COLUMN && r->last >= index)
-		return column_refuse(block, index, "refers to one that does not come before", err);
+		return column_refuse(block, index, "refers to a column that does not precede it",
+				     err);
 	if (r->packing != PACK_CONST) {
 		r->divisor = take_varint(in);
 		uint64_t length = take_varint(in);
 		r->at = take_bytes(in, length);
 		if (!r->at)
-			return column_refuse(block, index, "is cut off", err);
+			return column_refuse(block, index, "is truncated", err);
 		r->end = r->at + length;
 		if (r->packing == PACK_VARINT && !holds_varints(r->at, length, block->rows))
-			return column_refuse(block, index, "has not one number for each row", err);
+			return column_refuse(block, index, "does not have one number for each row",
+					     err);
 		if (r->packing == PACK_VARINT && length != block->rows)
 			return ST_OK; /* otherwise each varint is one byte: read it as a word */
 		r->packing = PACK_FIXED;
 		if (!block->rows || length % block->rows || length / block->rows > 8 || !length)
-			return column_refuse(block, index, "has not one word for each row", err);
+			return column_refuse(block, index, "does not have one word for each row",
+					     err);
 		r->width = (uint8_t)(length / block->rows);
 		return ST_OK;
 	}
 	r->residual = take_varint(in);
 	r->divisor = 1;
 	if (in->is_truncated)
-		return column_refuse(block, index, "is cut off", err);
+		return column_refuse(block, index, "is truncated", err);
 	return ST_OK;
 }
 

@@ -108,8 +108,8 @@ static void add_sentences(struct log_translation *x, struct attr *attrs, uint32_
 	if (n->by_itself || !n->until_ns)
 		return;
 	snprintf(text, sizeof(text),
-		 "the end is not known: the process lived %.1f s or more after "
-		 "the last that is surely complete, and a GPU's work of one more second may lack",
+		 "events may be missing at the end: the process lived at least %.1f s longer than "
+		 "the complete part, and one more second of GPU work may be lost",
 		 tail);
 	add_text(x, attrs, count, "saved_tail", text, strlen(text));
 }

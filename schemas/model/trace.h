@@ -114,7 +114,7 @@ struct anchor {
 	X(CUPTI, 1, "dropped by CUPTI")                                                            \
 	X(RING, 2, "ring full")                                                                    \
 	X(BUFFER, 3, "no buffer left")                                                             \
-	X(CEILING, 4, "over a ceiling")                                                            \
+	X(CEILING, 4, "over a memory limit")                                                       \
 	X(NO_TIME, 5, "without usable times")                                                      \
 	X(DAMAGED, 6, "damaged")                                                                   \
 	X(CUT_OUT, 7, "cut out by an option")                                                      \

@@ -258,7 +258,7 @@ test_too_much() {
 	nvtx_program all too-much 0
 	equal status $? 0
 	tell 0
-	expect counted '^lost [0-9]+ over a ceiling'
+	expect counted '^lost [0-9]+ over a memory limit'
 	expect 'as many as there is room for' '^sum kind=7 name=too deep count=1024 '
 	expect 'started ones' '^sum kind=7 name=many at once count=4096 '
 	expect marks '^sum kind=11 name=coloured count=300 '

@@ -85,7 +85,7 @@ test_everything() {
 	expect thread '^track tid=[0-9]+ name=traced_program'
 	expect 'what the recorder took' '^about recorder_took=[0-9]+\.[0-9]{3} s of a processor, [1-9][0-9.]* MiB of memory$'
 	"$B/tacho-analyze" -q "$work/log" --report check >"$work/told"
-	expect 'the report says it' "the recorder's process took [0-9.]+ s of a processor"
+	expect 'the report says it' "the recorder process used [0-9.]+ s of a processor"
 }
 
 test_windows() {

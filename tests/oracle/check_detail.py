@@ -31,8 +31,8 @@ LEAST = 0.6  # of the size that was asked for
 GENERATED = 20000  # events of few lengths: at one floor nearly all are there, at the next few
 READABLE = {"chrome": "json", "log": "tacho", "tensorboard": ""}
 FORMATS = {**READABLE, "perfetto": "pftrace", "text": "txt"}
-ACCOUNT = re.compile(r"--max-size: of (\d+) events (\d+) are kept and (\d+) merged into (\d+); all of "
-                     r"([\d.e+]+) (ns|us|ms|s) ")
+ACCOUNT = re.compile(r"--max-size: (\d+) of (\d+) events are kept, and (\d+) short ones are merged into "
+                     r"(\d+); every event of ([\d.e+]+) (ns|us|ms|s) ")
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 TRACK = ("pid", "thread", "device", "context", "stream")
 
@@ -156,7 +156,7 @@ def check_size(checks, tool, source, kind, whole, facts, folder, share):
     checks.that(found, f"{what}: no account of what was merged: {said}")
     if not found:
         return
-    count_in, kept, merged, into = map(int, found.groups()[:4])
+    kept, count_in, merged, into = map(int, found.groups()[:4])
     checks.that(0 < into < merged <= count_in and kept + into < count_in, f"{what}: {said}")
     check_json(checks, what, paths[0])
     if kind in READABLE:

@@ -115,7 +115,7 @@ def check_cursor(server, tool, folder):
     while True:
         part, _ = server.text("events", path="r0.tacho", kinds="kernel", steps="2-5", cursor=cursor)
         expect(len(part.encode()) < 8200, "an answer is short")
-        body, more = part.rsplit("\n[", 1) if "go on with cursor" in part else (part, "")
+        body, more = part.rsplit("\n[", 1) if "continue with cursor" in part else (part, "")
         text += body
         if not more:
             break

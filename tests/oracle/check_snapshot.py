@@ -233,7 +233,7 @@ def check_report(tool, folder):
                 expect(row["cause"] == cause, f"seed {seed}: {row['cause']}, want {cause}")
         page = tool.run("tacho-analyze", path).stdout.decode()
         if kept:
-            expect("MEMORY" in page and "was asked for" in page and "MiB" in page, f"seed {seed}: {page[:400]}")
+            expect("MEMORY" in page and "were requested" in page and "MiB" in page, f"seed {seed}: {page[:400]}")
         expect("A memory snapshot has no times" in " ".join(page.split()), f"seed {seed}: what the page is about: {page[:600]}")
         expect("   host   \xb7" not in page, f"seed {seed}: a strip without a phase: {page[:900]}")
         steps = tool.report(path, "memory")["memory"][0]["steps"]

@@ -243,9 +243,9 @@ void test_check_whole(void)
 	CHECK_U64(rows_with(t, "bad") + rows_with(t, "doubt") + rows_with(t, "unknown"), 0);
 	CHECK_U64(rows_with(t, "good"), 21); /* all but the recorder's own words */
 	CHECK_U64(check_bad(t), 0);
-	check_text(t, "windows", "0001", "asked for steps:0-2, got 2 steps");
+	check_text(t, "windows", "0001", "requested: steps:0-2; recorded: 2 steps");
 	check_text(t, "graphs", "", "all 3 graph launches");
-	check_text(t, "no_kernels", "", "kernels: 20, calls that launch some: 13");
+	check_text(t, "no_kernels", "", "kernels: 20; calls that launch kernels: 13");
 	tables_free(t);
 }
 
@@ -294,7 +294,8 @@ void test_check_waits(void)
 	t = report_of(&m, 0);
 	check_row(t, "waits", "", "doubt", 2);
 	check_text(t, "waits", "",
-		   "2 of 3 waits for an event name no record of it or one that came later");
+		   "2 of 3 waits for a CUDA event refer to an event that was recorded later or "
+		   "not at all");
 	check_row(t, "order", "", "good", 0);
 	tables_free(t);
 }
@@ -333,7 +334,7 @@ void test_check_losses(void)
 	check_row(t, "losses", "death", "doubt", 1); /* nobody knows how many */
 	check_row(t, "losses", "cut_out", "good", 5);
 	CHECK(find(t, "losses", "") == NULL);
-	check_text(t, "losses", "ring", "ring was full; 12.00 % of all");
+	check_text(t, "losses", "ring", "a thread was full; 12.00 % of all");
 	tables_free(t);
 
 	made_init(&m);
@@ -380,7 +381,9 @@ void test_check_launches(void)
 	check_row(t, "no_gpu_event", "", "doubt", 1);
 	check_row(t, "no_launch", "", "doubt", 1);
 	check_row(t, "graphs", "", "doubt", 2);
-	check_text(t, "graphs", "", "sibling: 2 of 5 graph launches; events missing: 3");
+	check_text(t, "graphs", "",
+		   "2 of 5 graph launches have fewer GPU events than another launch of the same "
+		   "graph; 3 events are missing");
 	check_row(t, "no_kernels", "", "good", 0);
 	tables_free(t);
 
@@ -414,9 +417,9 @@ void test_check_clock(void)
 	put_window(&m, 0, false);
 	t = report_of(&m, 0);
 	check_row(t, "clock", "", "doubt", 2);
-	check_text(t, "clock", "", "2 of 5 anchors, by 3,600,000.2 ms");
+	check_text(t, "clock", "", "2 of 5 anchors differ, by at most 3,600,000.2 ms");
 	check_row(t, "bounds", "", "doubt", 1);
-	check_text(t, "bounds", "", "by 30.0 ms at most");
+	check_text(t, "bounds", "", "by at most 30.0 ms");
 	tables_free(t);
 }
 
@@ -433,7 +436,7 @@ void test_check_windows(void)
 	trace_window(m.run.trace, &never, NULL);
 	t = report_of(&m, 0);
 	check_row(t, "windows", "0001", "doubt", 1);
-	check_text(t, "windows", "0001", "cut short: got 2 steps, 100.0 ms");
+	check_text(t, "windows", "0001", "2 steps, 100.0 ms, because the window was cut short");
 	check_row(t, "windows", "empty", "doubt", 1);
 	check_row(t, "own_cost", "", "bad", 12 * MS);
 	tables_free(t);
@@ -505,9 +508,10 @@ void test_check_traces(void)
 	how.tables = t;
 	buf_init(&page, LOG_MAX);
 	CHECK_OK(format_text.write(&how, &page, NULL), NULL);
-	CHECK(strstr(buf_text(&page), "rank 0: a sample: 1,204 of 202,157") != NULL);
-	CHECK(strstr(buf_text(&page), "rank 1: a sample: ") != NULL);
-	CHECK(strstr(buf_text(&page), "all ranks: no byte is left unread") != NULL);
+	CHECK(strstr(buf_text(&page),
+		     "rank 0: the input is a sample: it contains 1,204 of 202,157") != NULL);
+	CHECK(strstr(buf_text(&page), "rank 1: the input is a sample: ") != NULL);
+	CHECK(strstr(buf_text(&page), "all ranks: all bytes were read") != NULL);
 	buf_release(&page);
 	check_row(t, "epoch", "", "good", 0);
 	tables_free(t);

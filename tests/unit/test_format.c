@@ -258,16 +258,16 @@ static size_t cells_of(char *line, const char *const *row, size_t columns, unsig
 	return *line ? 0 : i;
 }
 
-/* "no room for: a, b", over any number of lines: exactly the columns that are not shown. */
+/* "hidden columns: a, b", over any number of lines: exactly the columns that are not shown. */
 static void check_left_out(const struct random_table *table, size_t shown, char *text)
 {
-	char want[256] = "no room for:", *to = text;
+	char want[256] = "hidden columns:", *to = text;
 
 	for (size_t i = shown; i < table->columns; i++)
 		snprintf(want + strlen(want), sizeof(want) - strlen(want), "%s%s",
 			 i > shown ? "," : "", table->cells[0][i]);
 	for (const char *from = text; *from; from++)
-		if (*from != '\n' && (*from != ' ' || to < text + 11))
+		if (*from != '\n' && (*from != ' ' || to < text + 14))
 			*to++ = *from;
 	*to = '\0';
 	CHECK_STR(text, want);
@@ -285,7 +285,7 @@ static void check_table(const struct random_table *table, unsigned width, struct
 	text_init(&t, &how, out);
 	text_draw(&t, &table->blocks);
 	for (line = (char *)(uintptr_t)buf_text(out); (end = strchr(line, '\n')); line = end + 1) {
-		if (rows > TABLE_ROWS && !strncmp(line, "no room for:", 12)) {
+		if (rows > TABLE_ROWS && !strncmp(line, "hidden columns:", 15)) {
 			check_left_out(table, shown, line);
 			break;
 		}
@@ -298,7 +298,7 @@ static void check_table(const struct random_table *table, unsigned width, struct
 		rows++;
 	}
 	CHECK_U64(rows, TABLE_ROWS + 1);
-	CHECK(!table->is_fitted || shown == table->columns || strchr(line, '\n') || *line == 'n');
+	CHECK(!table->is_fitted || shown == table->columns || strchr(line, '\n') || *line == 'h');
 	CHECK(shown >= 2 && (width < 140 || shown == table->columns));
 }
 

@@ -85,8 +85,8 @@ static void check_fault(const char *text, enum status want, uint64_t at, const c
 
 void test_json_faults(void)
 {
-	check_fault("", ST_FORMAT, 0, "empty: it contains no JSON");
-	check_fault(" \n", ST_FORMAT, 2, "empty: it contains no JSON");
+	check_fault("", ST_FORMAT, 0, "the file contains no JSON");
+	check_fault(" \n", ST_FORMAT, 2, "the file contains no JSON");
 	check_fault("{\"a\":\"b", ST_TRUNCATED, 7, "JSON is truncated inside a string");
 	check_fault("{\"a\":\"b\\", ST_TRUNCATED, 8, "JSON is truncated inside a string");
 	check_fault("{\"a", ST_TRUNCATED, 3, "JSON is truncated inside a string");

@@ -362,8 +362,8 @@ void test_name_rules_refused(void)
 	CHECK(strstr(refusal("{\"steps\": [1]}", ST_FORMAT), "rule 1 of \"steps\""));
 	CHECK(strstr(refusal("{\"phases\": [{\"phase\": \"a\"}]}", ST_FORMAT), "\"match\""));
 	CHECK(strstr(refusal("{\"phases\": [{\"phase\": \"\", \"match\": \"a\"}]}", ST_FORMAT),
-		     "names no phase"));
-	CHECK(strstr(refusal("{\"phase\": []}", ST_FORMAT), "\"phase\" is not a table"));
+		     "has no name"));
+	CHECK(strstr(refusal("{\"phase\": []}", ST_FORMAT), "\"phase\" is not a list of rules"));
 	CHECK(strstr(refusal("{\"steps\": {}}", ST_FORMAT), "not a list"));
 	CHECK(strstr(refusal("[]", ST_FORMAT), "JSON object"));
 	CHECK(strstr(refusal("{\"steps\": [", ST_FORMAT), "not valid JSON"));

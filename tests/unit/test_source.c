@@ -62,7 +62,7 @@ void test_source_unknown(void)
 	CHECK(strstr(err.text, "but a Python pickle") != NULL);
 	CHECK_U64(source_of("PAR1 and columns", 16, &err), ST_FORMAT);
 	CHECK_STR(err.text, "not a trace that Tacho reads, but a Parquet file; if Nsight Systems "
-			    "wrote it: nsys "
+			    "wrote it, run nsys "
 			    "export --type sqlite FILE.nsys-rep");
 	CHECK_U64(source_of("\n\nsome text", 11, &err), ST_FORMAT);
 	CHECK(strstr(err.text, "begins with '") != NULL);
@@ -77,9 +77,9 @@ void test_source_known(void)
 		const char *says;
 	} rows[] = {
 #define ROW(bytes, says) { bytes, sizeof(bytes) - 1, says }
-		ROW("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", "a checkpoint of PyTorch"),
+		ROW("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", "a PyTorch checkpoint"),
 		ROW("\x14\0\0\0\0\0\0\0{\"a\":{}}", "safetensors"),
-		ROW("\x80\x05\x95 numbers", "a Python pickle that is no snapshot"),
+		ROW("\x80\x05\x95 numbers", "a Python pickle that is not a memory snapshot"),
 		ROW("\xff\xfe{\0\"\0", "text in UTF-16"),
 		ROW("NVR\0\x10", "Nsight Compute"),
 		ROW("ARROW1\0\0", "an Arrow file"),
@@ -106,9 +106,9 @@ void test_source_known(void)
 		ROW("==PROF== Connected", "Nsight Compute"),
 		ROW("\"Name\",\"Calls\",\"TotalDurationNs\"\n", "rocprof"),
 		ROW("\"Index\",\"KernelName\",\"gpu-id\"\n", "rocprof"),
-		ROW("HloModule jit_step", "a program of XLA"),
+		ROW("HloModule jit_step", "an XLA program"),
 		ROW("<html><title>GPU Memory Timeline HTML</title>", "memory timeline"),
-		ROW("<!DOCTYPE html><html>", "a page for a browser"),
+		ROW("<!DOCTYPE html><html>", "an HTML page"),
 		ROW("[[1, 2], [[3, 4]]]", "memory timeline"),
 		ROW("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"}",
 		    "speedscope"),
@@ -116,7 +116,7 @@ void test_source_known(void)
 		ROW("{\"nodes\":[],\"samples\":[],\"timeDeltas\":[]}", "a CPU profile of Chrome"),
 		ROW("{\"resourceSpans\":[]}", "OpenTelemetry"),
 		ROW("{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": []}",
-		    "an execution trace of PyTorch"),
+		    "a PyTorch execution trace"),
 		ROW("{\"version\": \"3.1\", \"timer_freq_hz\": 997, \"capture_ipis\": false}",
 		    "wprof"),
 		ROW("\"Kind\",\"Agent_Id\",\"Queue_Id\"", "rocprofv3"),
@@ -132,7 +132,8 @@ void test_source_known(void)
 			CHECK_STR(err.text, rows[i].says);
 	}
 	CHECK_STR(source_known("a/b.nsys-rep", (const uint8_t *)"xx", 2),
-		  "a report of Nsight Systems: nsys export --type sqlite FILE.nsys-rep");
+		  "a report of Nsight Systems: export it with nsys export --type sqlite "
+		  "FILE.nsys-rep");
 	CHECK(source_known("a/ckpt.pth", (const uint8_t *)"\x80", 1) != NULL);
 	CHECK(!source_known("a/b.nsys-report", (const uint8_t *)"xx", 2));
 }

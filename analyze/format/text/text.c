@@ -333,7 +333,7 @@ static void draw_table(struct text *t, struct block *b)
 	}
 	if (left->is_fitted) {
 		/* List the columns of a report's table that do not fit into the terminal. */
-		static const char says[] = "no room for:";
+		static const char says[] = "hidden columns:";
 		unsigned column = 0;
 
 		for (size_t i = 0; i < left->count; i++) {

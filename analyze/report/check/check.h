@@ -15,29 +15,29 @@
 /* Name and question of each check, in the order of pages. Names appear in JSON, so only add
  * some. */
 #define CHECK_LIST(X)                                                                              \
-	X(closed, "does the input say that it was closed properly")                                \
-	X(unread, "is anything left behind the last whole block")                                  \
-	X(windows, "was recorded what was asked for")                                              \
+	X(closed, "was the input closed properly")                                                 \
+	X(unread, "could all bytes of the input be read")                                          \
+	X(windows, "was the requested window recorded")                                            \
 	X(losses, "are records missing, by the recorder's own count")                              \
-	X(sampled, "are most correlation ids there, or is it a sample")                            \
-	X(no_kernels, "do kernels stand beside the calls that launch them")                        \
-	X(no_launch, "has each GPU event its launch")                                              \
-	X(no_gpu_event, "has each launch its GPU event")                                           \
-	X(graphs, "do launches of one CUDA graph have equally many GPU events")                    \
+	X(sampled, "are most correlation ids present, or is the input a sample")                   \
+	X(no_kernels, "are there kernels if there are calls that launch kernels")                  \
+	X(no_launch, "does each GPU event have a launch")                                          \
+	X(no_gpu_event, "does each launch have a GPU event")                                       \
+	X(graphs, "do all launches of a CUDA graph have the same number of GPU events")            \
 	X(order, "does GPU work begin after the call that launched it")                            \
-	X(waits, "does each wait for an event name one that was recorded before it")               \
-	X(stream_syncs, "does a stream rest when a wait for it begins")                            \
-	X(comms, "does each record of a collective say what is sent")                              \
-	X(sequences, "has each sequence number one backward operator")                             \
-	X(silent, "does a rank of many communicate")                                               \
-	X(clock, "did the clocks run evenly")                                                      \
-	X(bounds, "do host events lie inside their window")                                        \
+	X(waits, "does each wait for a CUDA event refer to an event recorded before it")           \
+	X(stream_syncs, "has a stream finished when a synchronization record of it begins")        \
+	X(comms, "does each record of a collective state what is sent")                            \
+	X(sequences, "does each sequence number belong to one backward operator")                  \
+	X(silent, "does a rank of a job with several ranks communicate")                           \
+	X(clock, "was the wall clock never set")                                                   \
+	X(bounds, "do host events begin inside their window")                                      \
 	X(own_cost, "how much time did recording take")                                            \
-	X(unknown_kinds, "does this version know all kinds of records")                            \
-	X(epoch, "are times since the Unix epoch, so that hosts can be compared")                  \
-	X(synthetic, "was it recorded, or made by a generator")                                    \
-	X(models, "does no operator compute faster than its GPU can, by the report operators")     \
-	X(recorder, "what the recorder says of itself")
+	X(unknown_kinds, "are all records of kinds that this version knows")                       \
+	X(epoch, "do times count from the Unix epoch, so that hosts can be compared")              \
+	X(synthetic, "was the input recorded, or made by a generator")                             \
+	X(models, "is no operator faster than its GPU's peak, by the report operators")            \
+	X(recorder, "what does the recorder report about itself")
 
 enum check_place {
 #define X(name, meaning) OF_##name,

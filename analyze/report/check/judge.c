@@ -80,18 +80,18 @@ static enum verdict judge_closed(struct judge *j)
 	const char *error = NULL;
 
 	if (!open && files > 1)
-		return good(j, "all %s inputs are complete to their end", num(files));
+		return good(j, "all %s inputs are complete", num(files));
 	if (!open)
-		return good(j, "the input is complete to its end");
+		return good(j, "the input is complete");
 	if (key.text && table_have(inputs, &key, &row, NULL) == ST_OK)
 		error = row[table_column(inputs, "error")].text;
 	if (files > 1)
-		return conclude(j, VERDICT_BAD, open, "%s of %s inputs are not whole%s%.200s",
+		return conclude(j, VERDICT_BAD, open, "%s of %s inputs are incomplete%s%.200s",
 				num(open), num(files), error ? ": " : "", error ? error : "");
 	return conclude(j, VERDICT_BAD, 1,
-			error ? "not whole: %.200s"
-			      : "not whole: it was never closed, or parts of it are damaged or of "
-				"a newer Tacho",
+			error ? "incomplete: %.200s"
+			      : "incomplete: the input was not closed, or parts of it are damaged "
+				"or of a newer version",
 			error);
 }
 
@@ -101,11 +101,11 @@ static enum verdict judge_unread(struct judge *j)
 
 	if (bytes)
 		return conclude(j, VERDICT_BAD, bytes,
-				"%s bytes could not be read: what they held is in no figure",
+				"%s bytes could not be read; no figure includes their events",
 				num(bytes));
 	if (fact(j, FACT_not_closed))
-		return unknown(j, "how much is missing behind the end is not known");
-	return good(j, "no byte is left unread");
+		return unknown(j, "the input has no end mark: it is unknown how much is missing");
+	return good(j, "all bytes were read");
 }
 
 static enum verdict judge_sampled(struct judge *j)
@@ -116,10 +116,10 @@ static enum verdict judge_sampled(struct judge *j)
 		return unknown(j, "no GPU event has a correlation id");
 	if (trusted(j, "sampled") == 1)
 		return conclude(j, VERDICT_BAD, range - ids,
-				"a sample: %s of %s correlation ids are there, %.2f %%; what looks "
-				"idle may have been busy",
+				"the input is a sample: it contains %s of %s correlation ids, "
+				"%.2f %%; the GPU may have been busy where it looks idle",
 				num(ids), num(range), percent_of(ids, range));
-	return good(j, "%s of %s correlation ids are there, %.1f %%", num(ids), num(range),
+	return good(j, "%s of %s correlation ids are present, %.1f %%", num(ids), num(range),
 		    percent_of(ids, range));
 }
 
@@ -128,19 +128,19 @@ static enum verdict judge_no_kernels(struct judge *j)
 	uint64_t kernels = fact(j, FACT_kernels), launches = fact(j, FACT_kernel_launches);
 
 	if (kernels)
-		return good(j, "kernels: %s, calls that launch some: %s", num(kernels),
+		return good(j, "kernels: %s; calls that launch kernels: %s", num(kernels),
 			    num(launches));
 	if (!launches)
-		return unknown(j, "no kernel, and no call that launches one");
+		return unknown(j, "there are no kernels and no calls that launch kernels");
 	if (fact(j, FACT_unknown_kinds))
 		return conclude(j, VERDICT_DOUBT, launches,
-				"kernel launches: %s, kernels: none, but for what is among the "
-				"unknown kinds",
+				"%s kernel launches, but no kernels, unless some are among the "
+				"events of unknown kinds",
 				num(launches));
 	if (fact(j, FACT_is_cut))
-		return unknown(j, "not said of a part: the options cut kernels out");
+		return unknown(j, "the filters exclude kernels");
 	return conclude(j, VERDICT_BAD, launches,
-			"kernel launches: %s, kernels: none; the GPU was not recorded",
+			"%s kernel launches, but no kernels: the GPU was not recorded",
 			num(launches));
 }
 
@@ -155,12 +155,12 @@ static enum verdict judge_no_launch(struct judge *j)
 	uint64_t all = trusted(j, "gpu_events"), without = all - trusted(j, "with_launch");
 
 	if (!all)
-		return unknown(j, "no GPU event");
+		return unknown(j, "there are no GPU events");
 	if (!without)
-		return good(j, "all %s GPU events have their launch", num(all));
+		return good(j, "all %s GPU events have a launch", num(all));
 	return conclude(
 		j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, without,
-		"without a launch: %s of %s GPU events, %.1f %%; no step or phase can own them",
+		"%s of %s GPU events have no launch, %.1f %%; no step or phase includes them",
 		num(without), num(all), percent_of(without, all));
 }
 
@@ -171,14 +171,15 @@ static enum verdict judge_no_gpu_event(struct judge *j)
 	char more[96] = "";
 
 	if (!all)
-		return unknown(j, "no call that launches GPU work");
+		return unknown(j, "there are no calls that launch GPU work");
 	if (!without)
-		return good(j, "all %s launches have their GPU event", num(all));
+		return good(j, "all %s launches have a GPU event", num(all));
 	if (fell)
-		snprintf(more, sizeof(more), "; %s of them were forgotten before any came",
+		snprintf(more, sizeof(more),
+			 "; %s of them were dropped from memory before their GPU event came",
 			 num(fell));
 	return conclude(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, without,
-			"without a GPU event: %s of %s launches, %.1f %%%s", num(without), num(all),
+			"%s of %s launches have no GPU event, %.1f %%%s", num(without), num(all),
 			percent_of(without, all), more);
 }
 
@@ -189,17 +190,19 @@ static enum verdict judge_graphs(struct judge *j)
 	uint64_t unchecked = fact(j, FACT_graphs_unchecked);
 
 	if (!all)
-		return unknown(j, "no launch of a CUDA graph with node records");
+		return unknown(j, "there are no CUDA graph launches with a record for each node");
 	if (few)
 		return conclude(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, few,
-				"fewer events than their largest sibling: %s of %s graph launches; "
-				"events missing: %s",
+				"%s of %s graph launches have fewer GPU events than another launch "
+				"of the same graph; %s events are missing",
 				num(few), num(all), num(missing));
 	if (unchecked)
-		return unknown(
-			j, "%s graph launches agree; %s events of further ones were not compared",
-			num(all), num(unchecked));
-	return good(j, "all %s graph launches have as many events as their siblings", num(all));
+		return unknown(j,
+			       "%s graph launches are complete; %s events of further launches were "
+			       "not compared",
+			       num(all), num(unchecked));
+	return good(j, "all %s graph launches have as many GPU events as others of the same graph",
+		    num(all));
 }
 
 static enum verdict judge_silent(struct judge *j)
@@ -208,19 +211,19 @@ static enum verdict judge_silent(struct judge *j)
 	uint64_t world, kernels = fact(j, FACT_kernels), collectives = fact(j, FACT_collectives);
 
 	if (table_have(tables_find(j->all, "ranks"), j->facts, &rank, j->err) != ST_OK)
-		return unknown(j, "of no rank");
+		return unknown(j, "the input has no ranks");
 	world = rank[table_column(tables_find(j->all, "ranks"), "world_size")].u64;
 	if (!world || !kernels)
-		return unknown(j, kernels ? "of how many ranks it is one is not in the input"
-					  : "no kernel");
+		return unknown(j, kernels ? "the input does not state the number of ranks"
+					  : "there are no kernels");
 	if (world == 1)
-		return good(j, "the only rank has nobody to communicate with");
+		return good(j, "a single rank does not communicate");
 	if (collectives)
-		return good(j, "one of %s ranks; kernels that communicate: %s", num(world),
-			    num(collectives));
+		return good(j, "this is one of %s ranks; it has %s communication kernels",
+			    num(world), num(collectives));
 	return conclude(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, kernels,
-			"one of %s ranks, and no kernel of it is known to communicate: if one "
-			"does, its time counts as compute; --phases can name it",
+			"this is one of %s ranks, but none of its kernels is known to communicate; "
+			"if one does, its time counts as compute, and --phases can name it",
 			num(world));
 }
 
@@ -232,10 +235,10 @@ static enum verdict judge_clock(struct judge *j)
 		return unknown(j, "the input has no clock anchors to compare");
 	if (steps)
 		return conclude(j, VERDICT_DOUBT, steps,
-				"the wall clock was set: %s of %s anchors, by %s ms at most; do "
-				"not compare hosts by time",
+				"the wall clock was set: %s of %s anchors differ, by at most "
+				"%s ms; do not compare hosts by time",
 				num(steps), num(anchors), ms(fact(j, FACT_clock_most_ns)));
-	return good(j, "%s anchors: the wall clock was never set", num(anchors));
+	return good(j, "the wall clock was never set, according to %s anchors", num(anchors));
 }
 
 static enum verdict judge_bounds(struct judge *j)
@@ -243,11 +246,11 @@ static enum verdict judge_bounds(struct judge *j)
 	uint64_t outside = fact(j, FACT_outside);
 
 	if (!fact(j, FACT_windows))
-		return unknown(j, "the input names no window");
+		return unknown(j, "the input does not list its windows");
 	if (outside)
 		return conclude(j, VERDICT_DOUBT, outside,
-				"host events that begin outside their window: %s, by %s ms at "
-				"most; a clock may have been set",
+				"host events that begin outside their window: %s, by at most %s "
+				"ms; a clock may have been set",
 				num(outside), ms(fact(j, FACT_outside_most_ns)));
 	return good(j, "all host events begin inside their window");
 }
@@ -263,8 +266,8 @@ static double slower_steps(struct judge *j, char *more, size_t cap)
 	uint64_t recorded_ns = fact(j, FACT_steps_recorded_ns) / recorded;
 	double percent = around_ns ? 100.0 * ((double)recorded_ns / (double)around_ns - 1) : 0;
 	snprintf(more, cap,
-		 "; the median step took %s ms in it and %s ms around it, %+.1f %%, of %s and %s "
-		 "steps",
+		 "; the median step took %s ms inside the window and %s ms around it, %+.1f %%, "
+		 "over %s and %s steps",
 		 number_text((char[NUMBER_TEXT]){ 0 }, (double)recorded_ns / 1e6, 3),
 		 number_text((char[NUMBER_TEXT]){ 0 }, (double)around_ns / 1e6, 3), percent,
 		 num(recorded), num(around));
@@ -279,18 +282,20 @@ static enum verdict judge_own_cost(struct judge *j)
 	char more[128] = "", steps[192] = "";
 
 	if (fact(j, FACT_tracer_events))
-		snprintf(more, sizeof(more), "; %s overhead records of the tracer: %s ms",
+		snprintf(more, sizeof(more), "; the tracer wrote %s overhead records of %s ms",
 			 num(fact(j, FACT_tracer_events)), ms(fact(j, FACT_tracer_ns)));
 	if (trusted(j, "own_cost_known") != 1)
 		return unknown(
-			j, "the input does not say what recording cost%s: host times may be high",
+			j,
+			"the input does not state the cost of recording%s; host times may be too "
+			"high",
 			more);
 	slower = slower_steps(j, steps, sizeof(steps));
 	return conclude(j,
 			percent >= BAD_FROM                         ? VERDICT_BAD
 			: percent >= DOUBT_FROM || slower >= SLOWER ? VERDICT_DOUBT
 								    : VERDICT_GOOD,
-			own, "the recorder took %s ms of %s ms, %.2f %%%s%s", ms(own), ms(window),
+			own, "recording used %s ms of %s ms, %.2f %%%s%s", ms(own), ms(window),
 			percent, steps, more);
 }
 
@@ -300,10 +305,10 @@ static enum verdict judge_unknown_kinds(struct judge *j)
 
 	if (events + newer)
 		return conclude(j, VERDICT_DOUBT, events + newer,
-				"of kinds that only a newer Tacho knows: %s events, %s other "
-				"records; they are in no figure",
+				"this version does not know the kinds of %s events and %s other "
+				"records; no figure includes them",
 				num(events), num(newer));
-	return good(j, "every record is of a known kind");
+	return good(j, "all records are of known kinds");
 }
 
 static enum verdict judge_epoch(struct judge *j)
@@ -312,9 +317,9 @@ static enum verdict judge_epoch(struct judge *j)
 
 	if (count)
 		return conclude(j, VERDICT_DOUBT, count,
-				"times are not since the Unix epoch: do not compare them with "
+				"times do not count from the Unix epoch: do not compare them with "
 				"other inputs");
-	return good(j, "times are since the Unix epoch");
+	return good(j, "times count from the Unix epoch");
 }
 
 static enum verdict judge_synthetic(struct judge *j)
@@ -323,8 +328,8 @@ static enum verdict judge_synthetic(struct judge *j)
 
 	if (count)
 		return conclude(j, VERDICT_DOUBT, count,
-				"made by a generator: no figure was measured");
-	return good(j, "not marked as made by a generator");
+				"the input was made by a generator: its figures were not measured");
+	return good(j, "the input is not marked as generated");
 }
 
 /* These have one row for each window, reason or attribute, or depend on another report. */
@@ -354,17 +359,20 @@ static enum verdict judge_window(struct judge *j, const union value *window,
 		snprintf(got, sizeof(got), "%s step%s, %s ms", num(steps), steps == 1 ? "" : "s",
 			 took);
 	else
-		snprintf(got, sizeof(got), "no step marked, %s ms", took);
-	spec = spec && spec[0] ? spec : "what is not told";
+		snprintf(got, sizeof(got), "no marked step, %s ms", took);
+	spec = spec && spec[0] ? spec : "an unknown window";
 	if (!fact(j, FACT_windows))
-		return unknown(j, "what was asked for is not in the input; got %s", got);
+		return unknown(j, "the input does not state the requested window; recorded: %s",
+			       got);
 	if (span[SPAN_OPEN].u64)
 		return conclude(j, VERDICT_DOUBT, 1,
-				"asked for %.80s, and it was never closed: got %s", spec, got);
+				"requested: %.80s; recorded: %s, and the window was not closed",
+				spec, got);
 	if (is_short)
 		return conclude(j, VERDICT_DOUBT, 1,
-				"asked for %.80s, and it was cut short: got %s", spec, got);
-	return good(j, "asked for %.80s, got %s", spec, got);
+				"requested: %.80s; recorded: %s, because the window was cut short",
+				spec, got);
+	return good(j, "requested: %.80s; recorded: %s", spec, got);
 }
 
 /* Writes a row for each window. `of` counts the windows of a rank from 1. */
@@ -399,18 +407,18 @@ static const struct {
 	enum verdict verdict;
 	const char *text;
 } loss_rows[] = {
-	{ "derived", VERDICT_GOOD, "of flows that repeat correlation ids" },
-	{ "cut_out", VERDICT_GOOD, "cut out by an option" },
-	{ "unread", VERDICT_GOOD, "that are not read" },
-	{ "order", VERDICT_DOUBT, "out of time order, moved up to keep it" },
-	{ "summed", VERDICT_DOUBT, "summed up by --max-size" },
-	{ "disk", VERDICT_BAD, "not written, disk full or over --max-disk" },
+	{ "derived", VERDICT_GOOD, "of flows that only repeat correlation ids were omitted" },
+	{ "cut_out", VERDICT_GOOD, "omitted because of an option" },
+	{ "unread", VERDICT_GOOD, "of tables that this version does not read" },
+	{ "order", VERDICT_DOUBT, "moved, because they were out of time order" },
+	{ "summed", VERDICT_DOUBT, "merged because of --max-size" },
+	{ "disk", VERDICT_BAD, "not written: the disk was full or --max-disk was reached" },
 	{ "damaged", VERDICT_BAD, "damaged" },
-	{ "no_time", VERDICT_DOUBT, "without usable times" },
+	{ "no_time", VERDICT_DOUBT, "omitted, because their times are not usable" },
 	{ "cupti", VERDICT_DOUBT, "dropped by CUPTI" },
-	{ "ring", VERDICT_DOUBT, "lost, their thread's ring was full" },
-	{ "buffer", VERDICT_DOUBT, "lost, no buffer was left" },
-	{ "ceiling", VERDICT_DOUBT, "lost, over a ceiling" },
+	{ "ring", VERDICT_DOUBT, "lost, because the ring of a thread was full" },
+	{ "buffer", VERDICT_DOUBT, "lost, because no buffer was free" },
+	{ "ceiling", VERDICT_DOUBT, "lost, because a memory limit was reached" },
 	{ "death", VERDICT_DOUBT,
 	  "or more of the GPU's last second are missing: CUPTI held them when the process died" },
 };
@@ -465,16 +473,16 @@ static const struct metadata {
 	const char *before, *after;
 } metadata_rows[] = {
 	{ "cupti_problem", VERDICT_BAD, "the GPU could not be recorded: ", "" },
-	{ "cupti_absent", VERDICT_GOOD, "nothing of a GPU was recorded: ", "" },
+	{ "cupti_absent", VERDICT_GOOD, "no GPU was recorded: ", "" },
 	{ "cupti_doubts", VERDICT_DOUBT, "", "" },
-	{ "cupti_warnings", VERDICT_DOUBT, "this CUPTI is known for: ", "" },
+	{ "cupti_warnings", VERDICT_DOUBT, "known problems of this CUPTI version: ", "" },
 	{ "ignored_calls", VERDICT_DOUBT, "",
-	  " calls were ignored: ends of what had not begun, starts of what had, samples outside a "
-	  "window, and steps while the recorder did not answer" },
+	  " calls were ignored: ends without a begin, repeated begins, samples outside a window, "
+	  "or steps while the recorder did not respond" },
 	{ "hang", VERDICT_DOUBT, "hung: ", " (--report hang)" },
-	{ "recorder_took", VERDICT_GOOD, "the recorder's process took ", "" },
+	{ "recorder_took", VERDICT_GOOD, "the recorder process used ", "" },
 	{ "nvtx_note", VERDICT_GOOD, "", "" },
-	{ "saved_why", VERDICT_GOOD, "a flight recorder, saved on ", "" },
+	{ "saved_why", VERDICT_GOOD, "flight recorder: ", "" },
 	{ "saved_tail", VERDICT_DOUBT, "", "" },
 };
 
@@ -510,10 +518,10 @@ static enum status judge_operators(struct judge *j)
 		return ST_OK;
 	return put_row(j, j->facts, OF_models, "",
 		       over ? conclude(j, VERDICT_DOUBT, over,
-				       "%s of %s operators would compute faster than the GPU can: "
-				       "their model or the peak is wrong, as of %.100s",
+				       "%s of %s operators exceed the GPU's peak, for example "
+				       "%.100s: their FLOP model or the peak is wrong",
 				       num(over), num(modelled), name)
-			    : good(j, "no operator computes faster than its GPU can"));
+			    : good(j, "no operator exceeds the GPU's peak"));
 }
 
 static enum status judge_rank(struct judge *j)
@@ -531,14 +539,15 @@ static enum status judge_rank(struct judge *j)
 	if (held < named && !fact(j, FACT_is_cut)) {
 		TRY(put_row(j, j->facts, OF_windows, "empty",
 			    conclude(j, VERDICT_DOUBT, named - held,
-				     "windows without an event: %s of %s", num(named - held),
+				     "%s of %s windows have no events", num(named - held),
 				     num(named))));
 	}
 	if (fact(j, FACT_lost))
 		return ST_OK;
-	enum verdict v = trusted(j, "counts_losses") == 1
-				 ? good(j, "the recorder counts its losses, and there are none")
-				 : unknown(j, "the input does not say what its recorder lost");
+	enum verdict v =
+		trusted(j, "counts_losses") == 1
+			? good(j, "the recorder counted no losses")
+			: unknown(j, "the input does not state the losses of its recorder");
 	return put_row(j, j->facts, OF_losses, "", v);
 }
 

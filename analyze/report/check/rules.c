@@ -285,25 +285,27 @@ enum verdict judge_waits(struct judge *j)
 
 	return judge_rule(
 		j, none + ahead, fact(j, FACT_stream_waits),
-		!ahead  ? "waits for an event name no record of it"
-		: !none ? "waits for an event name a record that came later"
-			: "waits for an event name no record of it or one that came later");
+		!ahead  ? "waits for a CUDA event refer to an event that was not recorded"
+		: !none ? "waits for a CUDA event refer to an event that was recorded later"
+			: "waits for a CUDA event refer to an event that was recorded later or not "
+			  "at all");
 }
 
 enum verdict judge_stream_syncs(struct judge *j)
 {
 	return judge_rule(j, fact(j, FACT_syncs_early), fact(j, FACT_stream_syncs),
-			  "waits for a stream begin while a kernel of it runs");
+			  "stream synchronizations begin while a kernel of the stream runs");
 }
 
 enum verdict judge_comms(struct judge *j)
 {
 	return judge_rule(j, fact(j, FACT_comms_short), fact(j, FACT_comms),
-			  "records of collectives lack name, data type, sizes or group size");
+			  "records of collectives lack the name, data type, sizes or group size");
 }
 
 enum verdict judge_sequences(struct judge *j)
 {
-	return judge_rule(j, fact(j, FACT_sequences_shared), fact(j, FACT_sequences),
-			  "sequence numbers belong to several kinds of backward operators");
+	return judge_rule(
+		j, fact(j, FACT_sequences_shared), fact(j, FACT_sequences),
+		"sequence numbers belong to several backward operators with different names");
 }

@@ -242,15 +242,15 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 		any |= is_usable(&m->refs[i]);
 	*why = NULL;
 	if (operation_is_point(operation_find(r->operation)) && r->row[EVENTS_BY_SEQ].u64 != 1)
-		*why = "SendRecv never by order";
+		*why = "SendRecv calls without Seq cannot be matched by their order";
 	else if (operation_is_point(operation_find(r->operation)) && !group_is_pair(r->group))
-		*why = "SendRecv, and the files do not say who sends to whom";
+		*why = "the files do not state which ranks a SendRecv connects";
 	else if (members < 2)
-		*why = "only one of its ranks is given";
+		*why = "the inputs contain only one rank of the group";
 	else if (!any)
-		*why = "no Seq, and no step that was recorded whole";
+		*why = "the calls have no Seq, and no step is complete";
 	else if (r->row[EVENTS_BY_SEQ].u64 != 1 && any_sampled(m))
-		*why = "no Seq, and of a sample the order says nothing";
+		*why = "the calls have no Seq, and a sample does not keep their order";
 	else if (!*r->group) {
 		/* Without a communicator, each rank must use one stream and have equally many in
 		 * each step. */
@@ -262,8 +262,8 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 
 			if (i > first && m->refs[i - 1].member == m->refs[i].member &&
 			    m->refs[i - 1].row[EVENTS_STREAM].u64 != row[EVENTS_STREAM].u64)
-				*why = "no communicator in the files, and a rank has it on several "
-				       "streams";
+				*why = "the files have no communicators, and a rank uses several "
+				       "streams for it";
 			if (row[EVENTS_WHOLE].u64 == 1)
 				all[count++] = (struct count_of){
 					row[EVENTS_STEP].u64, row[EVENTS_OF_STEP].u64,
@@ -274,8 +274,8 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 		SORT_BY(all, count, UP(struct count_of, step), UP(struct count_of, nth),
 			UP(struct count_of, times), UP(struct count_of, member));
 		if (!*why && !equal_counts(all, count, members))
-			*why = "no communicator in the files, and steps have different counts on "
-			       "the ranks";
+			*why = "the files have no communicators, and ranks have different counts "
+			       "in a step";
 	}
 	return ST_OK;
 }
@@ -348,7 +348,7 @@ enum status matches_next(struct coll_matches *m, struct match_range *range, bool
 			TRY(match_add(m, &m->refs[i], &one, err));
 	}
 	if (is_unmarked(&m->refs[first]) && !all_agree(m, range->members))
-		range->why = "no Seq, no marked step, and not the same on all ranks";
+		range->why = "the calls have no Seq, no step is marked, and the ranks differ";
 	return ST_OK;
 }
 

@@ -293,7 +293,7 @@ static enum status matches_run(struct comm_matching *m, struct error *err)
 		if (!why) {
 			TRY(matches_each(&m->matches, &range, match_one, m, err));
 			if (!m->sums.matched)
-				why = "no index is on all of its ranks";
+				why = "no collective is recorded on all ranks of the group";
 		}
 		struct table *t = tables_find(m->all, "groups");
 		const struct ref *first = &m->matches.refs[range.first];

@@ -340,7 +340,7 @@ static enum status put_part(struct accumulator *f, const struct path_part *p, co
 	keys[CRITICAL_STEP].u64 = step;
 	if (p->kind == PATH_KINDS) {
 		snprintf(text, sizeof(text),
-			 "over %d GPU events, calls that wait or phase intervals in this step",
+			 "this step has more than %d GPU events, waiting calls or phase intervals",
 			 RECORDS_MAX);
 		keys[CRITICAL_WHICH].text = "refused";
 		keys[CRITICAL_KIND].text = "unknown";

@@ -251,8 +251,9 @@ static void take_mismatch(struct group *g)
 			continue;
 		g->odd = odd;
 		snprintf(g->mismatch, sizeof(g->mismatch),
-			 "number %llu: %.60s of %.80s %.40s on rank%s %.100s, %.60s of %.80s %.40s "
-			 "on the others",
+			 "collective %llu: %.60s of %.80s %.40s on rank%s %.100s, but %.60s of "
+			 "%.80s "
+			 "%.40s on the others",
 			 (unsigned long long)seq, one->operation,
 			 one->cells[CALL_SIZES].text ? one->cells[CALL_SIZES].text : "?",
 			 one->cells[CALL_TYPES].text ? one->cells[CALL_TYPES].text : "",
@@ -325,33 +326,33 @@ static void put_sentence(struct group *g, char out[TEXT_BYTES])
 
 	if (!g->waiting.count) {
 		snprintf(out + at, TEXT_BYTES - at,
-			 "no dump of rank%s %.100s, which may have died; no other rank waits.",
+			 "rank%s %.100s left no dump and may have died; no other rank waits.",
 			 g->no_dump.count > 1 ? "s" : "", rank_list_text(&g->no_dump));
 		return;
 	}
 	if (g->never.count)
 		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
-				       "rank%s %.100s never asked for it",
+				       "rank%s %.100s never requested it",
 				       g->never.count > 1 ? "s" : "", rank_list_text(&g->never));
 	else if (g->mismatch[0])
 		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
-				       "rank%s %.100s asked for something else",
+				       "rank%s %.100s requested a different collective",
 				       g->odd.count > 1 ? "s" : "", g->odd.text);
 	else if (g->no_dump.count)
 		at += (size_t)snprintf(
 			out + at, TEXT_BYTES - at,
-			"every rank with a dump asked for it, rank%s %.100s left none",
+			"every rank with a dump requested it, but rank%s %.100s left no dump",
 			g->no_dump.count > 1 ? "s" : "", rank_list_text(&g->no_dump));
 	else if (g->not_started.count)
 		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
-				       "on rank%s %.100s the GPU has not begun it, what is before "
-				       "it on the stream goes on",
+				       "the GPU of rank%s %.100s has not begun it, because earlier "
+				       "work of that stream has not ended",
 				       g->not_started.count > 1 ? "s" : "",
 				       rank_list_text(&g->not_started));
 	else
 		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
-				       "every rank asked for it and none completed it, the network "
-				       "or a GPU may be at fault");
+				       "every rank requested it and none completed it; check the "
+				       "network and the GPUs");
 	snprintf(out + at, TEXT_BYTES - at, "; rank%s %.100s wait%s.",
 		 g->waiting.count > 1 ? "s" : "", rank_list_text(&g->waiting),
 		 g->waiting.count > 1 ? "" : "s");

@@ -170,7 +170,8 @@ static enum status put_stream(struct bundle *b, const char *name, FILE *file, ui
 		n = fread(block, 1, left < COPY_BYTES ? (size_t)left : COPY_BYTES, file);
 		if (!n)
 			return fail(err, ST_IO, NOWHERE, "cannot read the temporary file: %s",
-				    ferror(file) ? strerror(errno) : "it became shorter");
+				    ferror(file) ? strerror(errno)
+						 : "it became shorter while it was read");
 		sha256_put(&sha, block, n);
 		TRY(put_bytes(b, block, n, err));
 	}

@@ -411,7 +411,7 @@ static enum status next_short(struct json_scan *s, struct json *out, bool *again
 		TRY(input_peek(s->in, 1, &none, &len, err));
 	}
 	if (empty)
-		return fail(err, ST_FORMAT, at, "empty: it contains no JSON");
+		return fail(err, ST_FORMAT, at, "the file contains no JSON");
 	if (what)
 		return fail(err, ST_TRUNCATED, at, "JSON is truncated inside %s", what);
 	return fail(err, ST_TRUNCATED, at, "JSON is truncated inside an %s at depth %u",

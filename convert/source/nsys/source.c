@@ -27,7 +27,7 @@ static enum status import(struct nsys_import *n, struct error *err)
 {
 	if (database_has(n->db, "StringTable") && !database_has(n->db, "StringIds"))
 		return fail(err, ST_FORMAT, 0,
-			    "a database of nvprof, which nsys has replaced: record with nsys");
+			    "a database of nvprof, which nsys replaces: record with nsys");
 	nsys_meta_clock(n);
 	TRY(nsys_meta_host(n, err));
 	TRY(nsys_import_tables(n, err));

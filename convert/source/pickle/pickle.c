@@ -34,7 +34,7 @@ static enum status append(struct pickle *p, struct pickle_value *to, size_t from
 	size_t kept = from;
 
 	if (to->flags & KEPT)
-		return pickle_bad(p, "that adds to what was finished");
+		return pickle_bad(p, "that changes a finished value");
 	for (size_t i = from; to->list && i < p->depth; i++) {
 		struct pickle_value *v = p->stack[i];
 
@@ -85,7 +85,7 @@ static enum status extend(struct pickle *p, enum pickle_type type)
 	struct pickle_value *to = from != SIZE_MAX && from >= 2 ? p->stack[from - 2] : NULL;
 
 	if (!to || to->type != type || (type == PICKLE_DICT && (p->depth - from) % 2))
-		return pickle_bad(p, "that adds to what is no list or dictionary");
+		return pickle_bad(p, "that appends to a value other than a list or dictionary");
 	TRY(append(p, to, from));
 	to->flags |= type == PICKLE_DICT ? FILLED : 0;
 	p->depth = from - 1;
@@ -98,7 +98,7 @@ static enum status memo_put(struct pickle *p, uint64_t number)
 
 	/* Numbers count from 0, so a pickle of this length cannot have greater ones. */
 	if (!v || number > (p->in ? pickle_place(p) : p->len) || number >= UINT32_MAX)
-		return pickle_bad(p, "that remembers nothing");
+		return pickle_bad(p, "that stores no value in its memo");
 	TRY(vec_reserve(&p->memo, &p->memo_cap, number / SLAB + 1, p->err));
 	if (!p->memo[number / SLAB])
 		p->memo[number / SLAB] = pickle_allocate(p, SLAB * sizeof(**p->memo));
@@ -117,7 +117,7 @@ static enum status memo_get(struct pickle *p, uint64_t number)
 			      : 0;
 
 	if (!id)
-		return pickle_bad(p, "that refers to what it did not remember");
+		return pickle_bad(p, "that reads a missing entry of its memo");
 	pickle_value_at(p, id)->refs += !(pickle_value_at(p, id)->flags & KEPT);
 	return pickle_push(p, pickle_value_at(p, id));
 }
@@ -127,7 +127,7 @@ static enum status memo_get(struct pickle *p, uint64_t number)
 static enum status refuse(struct pickle *p, const char *name, size_t len)
 {
 	return fail(p->err, ST_FORMAT, pickle_place(p),
-		    "a pickle that would run %.*s; no code was run",
+		    "a pickle that calls %.*s: Tacho runs no code of a file",
 		    (int)(len < NAME_MOST ? len : NAME_MOST), name);
 }
 
@@ -216,7 +216,7 @@ static enum status set_item(struct pickle *p)
 	struct pickle_value *to = are_values(p, 3) ? peek(p, 2) : NULL;
 
 	if (!to || to->type != PICKLE_DICT)
-		return pickle_bad(p, "that adds to what is no list or dictionary");
+		return pickle_bad(p, "that appends to a value other than a list or dictionary");
 	return append(p, to, p->depth - 2);
 }
 
@@ -225,7 +225,7 @@ static enum status append_one(struct pickle *p)
 	struct pickle_value *to = are_values(p, 2) ? peek(p, 1) : NULL;
 
 	if (!to || to->type != PICKLE_LIST)
-		return pickle_bad(p, "that adds to what is no list or dictionary");
+		return pickle_bad(p, "that appends to a value other than a list or dictionary");
 	return append(p, to, p->depth - 1);
 }
 
@@ -234,7 +234,7 @@ static enum status tuple(struct pickle *p, size_t count)
 	struct pickle_value *v;
 
 	if (!are_values(p, count))
-		return pickle_bad(p, "that lacks a value");
+		return pickle_bad(p, "that needs more values than its stack has");
 	TRY(pickle_collect(p, PICKLE_LIST, p->depth - count, p->depth - count));
 	v = p->stack[p->depth - 1];
 	for (uint32_t i = 0; i < v->count; i++)
@@ -248,7 +248,7 @@ static enum status from_mark(struct pickle *p, enum pickle_type type)
 	size_t from = pickle_after_mark(p, p->depth);
 
 	if (from == SIZE_MAX || (type == PICKLE_DICT && (p->depth - from) % 2))
-		return pickle_bad(p, "that lacks a mark");
+		return pickle_bad(p, "in which a mark is missing");
 	return pickle_collect(p, type, from, from - 1);
 }
 
@@ -264,13 +264,14 @@ static enum status refuse_operation(struct pickle *p, uint8_t op)
 		{ 0x82, "EXT1" },       { 0x83, "EXT2" },        { 0x84, "EXT4" },
 		{ 0x96, "BYTEARRAY8" }, { 0x97, "NEXT_BUFFER" }, { 0x98, "READONLY_BUFFER" },
 	};
-	const char *name = "an operation of protocol 0, or none";
+	const char *name = "an unknown opcode, or one of protocol 0";
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].op == op)
 			name = rows[i].name;
 	return fail(p->err, ST_FORMAT, pickle_place(p) - 1,
-		    "a pickle with %s (0x%02x), which plain values do not need; no code was run",
+		    "a pickle with %s (0x%02x), which plain values do not need: Tacho runs no code "
+		    "of a file",
 		    name, op);
 }
 

@@ -98,8 +98,9 @@ static void hosts_take(struct align *a)
 	if (!unknown || a->how->count == 1)
 		return;
 	snprintf(line, sizeof(line),
-		 "%zu of %zu inputs count from an unknown instant: they are not aligned", unknown,
-		 a->how->count);
+		 "the times of %zu of %zu inputs do not count from the Unix epoch, so these inputs "
+		 "are not aligned",
+		 unknown, a->how->count);
 	report(a, line);
 }
 
@@ -160,16 +161,19 @@ static void put_line(struct align *a, struct host *h)
 	if (fit->drift != 0)
 		snprintf(drift, sizeof(drift), ", drift %+.3f us/s", 0 - fit->drift * 1e6);
 	if (!h->is_applied && h->error_ns == UINT64_MAX)
-		snprintf(why, sizeof(why), "; not applied, no anchors say how well they are set");
+		snprintf(
+			why, sizeof(why),
+			"; not applied, because the log has no clock anchors that limit the error");
 	else if (!h->is_applied)
 		snprintf(why, sizeof(why),
-			 "; not applied, it is more than the clocks' own error %.1f us",
+			 "; not applied, because the clock anchors allow an error of only %.1f us",
 			 (double)error_of(a, h) / 1e3);
 	snprintf(line, sizeof(line),
-		 "clock of %.80s: %+.1f us against %.80s by %zu collectives%s, left over %.1f us%s",
+		 "clock of %.80s: %+.1f us from that of %.80s, by %zu collectives%s; remaining "
+		 "error %.1f us%s",
 		 host_text(a, h), (double)(0 - fit->offset_ns) / 1e3, host_text(a, &a->hosts[0]),
 		 h->fit.pairs, drift, (double)fit->error_ns / 1e3,
-		 h->is_applied ? "; taken out" : why);
+		 h->is_applied ? "; corrected" : why);
 	report(a, line);
 }
 
@@ -191,14 +195,16 @@ static void decide(struct align *a)
 			put_line(a, h);
 	}
 	if (!fit) {
-		report(a, "hosts share no all-reduce or barrier that says how their clocks differ");
+		report(a, "the clocks of the hosts cannot be compared: no all-reduce or barrier "
+			  "was recorded on several hosts");
 		return;
 	}
 	snprintf(line, sizeof(line),
-		 "%zu hosts, of %zu the clock was compared, of %zu corrected; left over at most "
-		 "%.1f us%s",
+		 "clocks of %zu hosts: %zu compared with the first, %zu corrected; remaining error "
+		 "at "
+		 "most %.1f us%s",
 		 a->count, fit, applied, (double)left_ns / 1e3,
-		 applied < fit ? "; --align=collectives corrects all" : "");
+		 applied < fit ? "; use --align=collectives to correct all of them" : "");
 	report(a, line);
 }
 
@@ -226,7 +232,7 @@ static enum status align_hosts(struct align *a, struct error *err)
 		if (align_read(h->path, a->how->rules, a->how->budget, &h->ended, &h->count,
 			       &own) == ST_OK)
 			continue;
-		snprintf(line, sizeof(line), "the clock of %.80s is not compared: %.200s",
+		snprintf(line, sizeof(line), "the clock of %.80s cannot be compared: %.200s",
 			 host_text(a, h), own.text);
 		report(a, line);
 	}

@@ -218,11 +218,12 @@ static enum status put_note(struct lod *d, uint32_t id, struct error *err)
 	for (uint32_t i = 0; i < old->const_count; i++)
 		if (old->consts[i].key != key)
 			consts[made.const_count++] = old->consts[i];
-	snprintf(note, sizeof(note),
-		 "%llu events: %llu kept, %llu merged into %llu; nothing of %s or longer",
-		 (unsigned long long)t->in, (unsigned long long)t->kept,
-		 (unsigned long long)t->merged, (unsigned long long)t->into,
-		 lod_put_time(t->from_ns, time));
+	snprintf(
+		note, sizeof(note),
+		"%llu events: %llu kept, %llu merged into %llu; no event of %s or longer is merged",
+		(unsigned long long)t->in, (unsigned long long)t->kept,
+		(unsigned long long)t->merged, (unsigned long long)t->into,
+		lod_put_time(t->from_ns, time));
 	consts[made.const_count++] = (struct attr){
 		.key = key,
 		.type = ATTR_TEXT,

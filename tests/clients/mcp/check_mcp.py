@@ -16,7 +16,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 TOOLS = {"files", "summary", "report", "explain", "events", "what_if", "diff", "check"}
-CURSOR = re.compile(r"\n\[\d+ of \d+ bytes; go on with cursor (\d+)\]$")
+CURSOR = re.compile(r"\n\[\d+ of \d+ bytes; continue with cursor (\d+)\]$")
 bad = good = 0
 
 
