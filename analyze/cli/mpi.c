@@ -30,10 +30,13 @@ static enum status mpi_failed(struct error *err)
 /* Fills `share` with every n-th path from `first` on; it has space for all paths. */
 static size_t share_of(const struct input_paths *paths, int first, int n, char **share)
 {
-	size_t count = 0;
+	size_t count = 0, parts;
 
-	for (size_t i = (size_t)first; i < paths->count; i += (size_t)n)
-		share[count++] = paths->paths[i];
+	for (size_t i = 0, turn = 0; i < paths->count; i += parts, turn++) {
+		parts = engine_parts(paths->paths, paths->count, i);
+		for (size_t k = i; turn % (size_t)n == (size_t)first && k < i + parts; k++)
+			share[count++] = paths->paths[k];
+	}
 	return count;
 }
 

@@ -21,6 +21,7 @@ struct engine_request {
 	size_t edit_count;
 	enum pictures pictures; /* which pictures to make if there is only one input */
 	bool is_part;           /* the result will be merged with others */
+	bool is_apart;          /* logs that continue each other are read one by one */
 	size_t memory_bytes;    /* approximate limit for all threads together */
 	unsigned threads;       /* at least 1 */
 	unsigned helpers;       /* threads that help to read a single input; 0: none */
@@ -29,6 +30,12 @@ struct engine_request {
 	 * thread of its own. NULL: no progress is shown. */
 	void (*show)(const char *text);
 };
+/*
+ * Returns how many inputs from `at` on are logs of one recording, which the recorder has divided by
+ * size (<log>.tacho, <log>_0001.tacho and so on).  Their rows lie across their bounds, so they are
+ * read as one input.
+ */
+size_t engine_parts(char *const *paths, size_t count, size_t at);
 /* Reads all inputs, without finish() of the reports.  Release *out with engine_result_release(),
  * also after an error.  ST_OK even if no input could be read.  Paths are borrowed for the call. */
 enum status engine_accumulate(struct engine_result *out, const struct engine_request *how,

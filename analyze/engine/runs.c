@@ -193,6 +193,7 @@ enum status runs_read(struct engine_result *out, const struct engine_request *ho
 
 	whole.reports = none;
 	whole.filter = NULL;
+	whole.is_apart = true;
 	whole.pictures = PICTURES_NONE;
 	return engine_accumulate(out, &whole, err);
 }

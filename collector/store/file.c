@@ -63,8 +63,13 @@ static enum status open_new(const struct store_place *place, int *fd, char path[
 
 		if (place->rank != RANK_UNKNOWN)
 			snprintf(rank, sizeof(rank), "%u", place->rank);
-		snprintf(path, cap, "%s/%s.r%s.p%u.%u.tacho", place->folder, place->host, rank,
-			 place->pid, n);
+		if (place->first)
+			snprintf(path, cap, "%.*s_%04u.tacho",
+				 (int)(strrchr(place->first, '.') - place->first), place->first,
+				 place->part + n);
+		else
+			snprintf(path, cap, "%s/%s.r%s.p%u.%u.tacho", place->folder, place->host,
+				 rank, place->pid, n);
 		*fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0600);
 		if (*fd >= 0 && place->path)
 			snprintf(place->path, STORE_PATH_MAX, "%s", path);
@@ -111,6 +116,14 @@ static enum status file_open(struct store **out, const struct store_place *place
 	s->min_free = place->min_free;
 	*out = &s->store;
 	return ST_OK;
+}
+
+bool store_has_space(const char *folder, uint64_t min_free)
+{
+	struct statvfs v;
+
+	return access(folder, W_OK | X_OK) == 0 && statvfs(folder, &v) == 0 &&
+	       (uint64_t)v.f_bavail * v.f_frsize >= min_free + 2 * RESERVE;
 }
 
 static bool disk_is_low(struct store_file *s)
@@ -172,7 +185,7 @@ static enum status file_put(struct store *store, unsigned kind, const uint8_t *b
 	struct store_file *s = (struct store_file *)store;
 	struct error why;
 
-	if (s->full && kind == LOG_EVENTS)
+	if (s->full && (kind == LOG_EVENTS || !s->bytes)) /* without a header nothing is readable */
 		return fail(err, ST_CEILING, NOWHERE, "the log is full");
 	if (!fits(s, kind, len))
 		return fill_up(s, "the log has reached its limit, or the disk is full", err);

@@ -88,6 +88,8 @@ struct writer {
 	uint64_t rows;       /* rows that were put into the open log */
 	uint64_t removed;    /* rows of removed logs that no log has counted yet */
 	uint64_t rotated_ns; /* when the open log replaced one that was large enough */
+	char *first;         /* path of the first log that was replaced in this window, or NULL */
+	uint32_t parts;      /* number of logs of this window */
 
 	struct session_change latest; /* the latest change that was processed */
 	/* The open window, if there is one. */

@@ -2,8 +2,12 @@
 /*
  * store.h - where finished blocks go: a file, or the flight recorder's ring.
  *
- *	probes -> writer (rows -> blocks) -> store --file--> <host>.r<rank>.p<pid>.<n>.tacho
+ *	probes -> writer (rows -> blocks) -> store --file-->
+ *<host>.r<rank>.p<pid>.<n>[_<part>].tacho
  *	                                          \--ring--> a MAP_SHARED file of constant size
+ *
+ * A log that continues another one, which had become large enough, has the name of the first with a
+ * part number, so that readers find the logs that belong together.
  *
  * window.h decides when rows are made, the store decides where their bytes go; neither uses the
  * other.  Writer thread only.  A file that has refused one block of events refuses all later
@@ -33,6 +37,8 @@ struct store_place {
 	const char *host;
 	uint32_t rank; /* RANK_UNKNOWN is written as x */
 	uint32_t pid;
+	const char *first;  /* path of the log that this one continues; NULL: none */
+	uint32_t part;      /* lowest part number of a log that continues another one */
 	uint64_t max_bytes; /* 0: no limit */
 	uint64_t min_free;  /* keep free on the file system; 0: no limit */
 	char *path;         /* STORE_PATH_MAX bytes for the path of the opened file, or NULL */
@@ -104,6 +110,8 @@ enum status store_save(struct log_ring *r, const struct store_place *place,
  * process. */
 uint64_t store_process_began(uint32_t pid);
 
+/* Returns whether a log of more than a few tables could be made in this folder now. */
+bool store_has_space(const char *folder, uint64_t min_free);
 /* Makes a folder and its parents.  *made (`made` may be NULL) is set to whether the folder was new.
  */
 enum status store_make_folder(const char *folder, bool *made, struct error *err);

@@ -195,6 +195,9 @@ static void take_change(struct writer *w, const struct session_change *c)
 		w->by = c->by;
 		w->window_row = 0;
 		w->rotated_ns = 0;
+		w->parts = 0;
+		free(w->first);
+		w->first = NULL;
 		if (w->trace)
 			writer_put_window(w);
 		begin_probes(w, w->got.begin_ns);

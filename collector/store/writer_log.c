@@ -220,6 +220,7 @@ void writer_free_attributes(struct writer *w)
 	while (w->closed_count)
 		free(w->closed_logs[--w->closed_count].path);
 	free(w->closed_logs);
+	free(w->first);
 	w->closed_logs = NULL;
 	w->closed_cap = 0;
 }
@@ -269,16 +270,10 @@ void writer_put_window(struct writer *w)
 
 /* ---- the size of all logs of the process ---- */
 
-/*
- * Returns the size in bytes at which a log is closed and another begins; UINT64_MAX: no limit.  A
- * rotation loses GPU records that come after it, up to a second of them, so there are fewer
- * rotations where the program uses CUDA.
- */
+/* Returns the size in bytes at which a log is closed and another begins; UINT64_MAX: no limit. */
 static uint64_t rotation_bytes(const struct config *c)
 {
-	const struct arena_header *a = arena();
-	uint64_t parts = a && atomic_load(&a->has_cuda) ? 2 : 8;
-	uint64_t share = c->max_disk ? c->max_disk / parts : UINT64_MAX;
+	uint64_t share = c->max_disk ? c->max_disk / 8 : UINT64_MAX;
 
 	return c->rotate && c->rotate < share ? c->rotate : share;
 }
@@ -320,16 +315,24 @@ static void remove_oldest(struct writer *w)
 			w->closed_count * sizeof(w->closed_logs[0]));
 }
 
+/*
+ * The time of the window is divided between the logs, but a row is put whole into the log that is
+ * open when it comes: a step that has begun before, and GPU work that CUPTI delivers later.  While
+ * no log can be opened, the open one is kept.
+ */
 void writer_rotate(struct writer *w)
 {
 	const struct config *c = w->config;
 
 	if (!w->trace || !w->recording || c->ring ||
-	    w->store->type->bytes(w->store) < rotation_bytes(c))
+	    w->store->type->bytes(w->store) < rotation_bytes(c) ||
+	    !store_has_space(c->out, c->min_free))
 		return;
 	struct window whole = w->got;
 	w->got.end_ns = tick_to_ns(w->drained_until);
 	writer_put_window(w);
+	if (!w->first)
+		w->first = strdup(w->store->type->path(w->store));
 	writer_close_log(w);
 	w->rotated_ns = w->got.end_ns;
 	w->got = whole;
@@ -358,6 +361,8 @@ static enum status log_make(struct writer *w)
 				     .host = c->host,
 				     .rank = config_rank(c).rank,
 				     .pid = w->pid,
+				     .first = w->rotated_ns ? w->first : NULL,
+				     .part = w->parts++,
 				     .max_bytes = c->max_disk,
 				     .min_free = c->min_free };
 
@@ -580,14 +585,6 @@ void writer_put(struct writer *w, const struct event *row, uint32_t desc)
 	e.schema = s->schema;
 	e.kind = s->kind;
 	e.subkind = s->subkind;
-	if (e.begin_ns < w->rotated_ns) { /* logs of one process must not cover the same time */
-		e.begin_ns = w->rotated_ns;
-		e.flags |= EVENT_BEGAN_EARLIER;
-	}
-	if (e.end_ns < e.begin_ns) {
-		trace_lose(w->trace, w->process, LOSS_DISK, 1);
-		return;
-	}
 	w->rows_waiting++;
 	writer_put_ready(w, &e, desc);
 }

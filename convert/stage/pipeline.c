@@ -35,7 +35,8 @@ static enum status many_open(struct run_input *all, size_t *opened, struct trace
 	if (share.resident > RESIDENT_ALL / count)
 		share.resident = RESIDENT_ALL / count;
 	struct provenance *p = trace_provenance(trace);
-	bool all_known = true;
+	bool all_known = true, all_whole = true;
+	uint64_t unread_bytes = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		struct error own = { .at = NOWHERE };
@@ -44,9 +45,9 @@ static enum status many_open(struct run_input *all, size_t *opened, struct trace
 		*one = (struct run_input){ .path = input_path(inputs[i]),
 					   .first_process =
 						   trace_count(trace, TRACE_PROCESSES) + 1 };
-		/* Each source sets this for its own input.  The trace has a known epoch if all
-		 * inputs have one. */
+		/* Each source sets these for its own input. */
 		p->epoch_known = false;
+		p->unread_bytes = 0;
 		if (source_open(&one->source, inputs[i], trace, &share, how->filter, &own) !=
 		    ST_OK) {
 			if (!*opened && i + 1 == count)
@@ -57,9 +58,16 @@ static enum status many_open(struct run_input *all, size_t *opened, struct trace
 		one->end_process = trace_count(trace, TRACE_PROCESSES) + 1;
 		one->epoch_known = p->epoch_known;
 		all_known &= p->epoch_known;
+		all_whole &= p->is_whole;
+		unread_bytes += p->unread_bytes;
+		if (how->opened)
+			how->opened(how->self, i);
 		++*opened;
 	}
 	p->epoch_known = all_known;
+	p->is_whole = all_whole;
+	p->unread_bytes = unread_bytes;
+	trace_join_windows(trace);
 	return ST_OK;
 }
 

@@ -32,10 +32,13 @@ struct pipeline_request {
 	const struct budget *budget;    /* borrowed */
 	unsigned needs;                 /* bits of enum need: the union over all consumers */
 	input_fault fault; /* called when one of many inputs fails; NULL only with a single input */
+	/* Called after input `index` of many was opened, with the trace's provenance: what was
+	 * found in it, and the events of all so far; may be NULL. */
+	void (*opened)(void *self, size_t index);
 	enum align_mode align; /* how clocks of many inputs are aligned */
 	/* Receives a sentence about the clocks of the inputs; may be NULL. */
 	void (*report)(void *self, const char *line);
-	void *self;                    /* passed to `fault` and `report` */
+	void *self;                    /* passed to these functions */
 	const struct lod_request *lod; /* thresholds; NULL: all events are kept */
 };
 struct pipeline {

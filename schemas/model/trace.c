@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/model/trace.h"
 
+#include "schemas/base/sort.h"
 #include "schemas/model/event.h"
 #include "schemas/model/intern.h"
 
@@ -365,6 +366,33 @@ void trace_add_launches(struct trace *t, uint32_t track, uint64_t count)
 
 	if (row)
 		row->launches += count;
+}
+
+void trace_join_windows(struct trace *t)
+{
+	struct intern *all = &t->tables[TRACE_WINDOWS];
+	uint32_t count = all->count, kept = 0;
+	struct window *w = malloc((count + 1) * sizeof(*w));
+
+	for (uint32_t i = 0; w && i < count; i++)
+		w[i] = *(const struct window *)intern_row(all, i + 1);
+	if (w)
+		SORT_BY(w, count, UP(struct window, process), UP(struct window, begin_ns));
+	for (uint32_t i = 0; w && i < count; i++) {
+		struct window *last = kept ? &w[kept - 1] : NULL;
+
+		if (!last || last->process != w[i].process || last->end_ns != w[i].begin_ns) {
+			w[kept++] = w[i];
+			continue;
+		}
+		last->end_ns = w[i].end_ns;
+		last->own_ns += w[i].own_ns;
+		last->cut_short |= w[i].cut_short;
+	}
+	for (uint32_t i = 0; w && kept < count && i < kept; i++)
+		trace_set_window(t, i + 1, &w[i]);
+	all->count = w ? kept : count;
+	free(w);
 }
 
 void trace_set_window(struct trace *t, uint32_t window, const struct window *w)

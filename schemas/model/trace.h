@@ -211,6 +211,9 @@ void trace_set_process(struct trace *t, uint32_t process, const struct process *
  * its process.  Every source that makes api events has to call this. */
 void trace_add_launches(struct trace *t, uint32_t track, uint64_t count);
 void trace_set_window(struct trace *t, uint32_t window, const struct window *w);
+/* Makes one window of those of a process that follow each other without a gap, as they do in logs
+ * that continue each other.  Ids of windows change. */
+void trace_join_windows(struct trace *t);
 
 enum trace_table {
 	TRACE_NAMES,

@@ -34,6 +34,7 @@ EVENTS = (1, 2, 3, 4, 5, 10, 17, 22, 36, 38, 49, 50, 51, 52, 54)  # CUPTI's kind
 LOST = {"cupti": "dropped by CUPTI", "buffer": "no buffer left", "ceiling": "over a memory limit",
         "time": "without usable times", "cut": "cut out by an option",
         "place": "not representable in the output format", "ring": "ring full",
+        "disk": "not written: disk full or over --max-disk",
         "death": "or more of the last second, held by CUPTI when the process died"}
 
 B = None
@@ -84,6 +85,7 @@ class Run:
                 break
             time.sleep(0.05)
         self.bad = []
+        self.bytes = sum(os.path.getsize(path) for path in glob.glob(os.path.join(place, "*")))
 
     @staticmethod
     def dump(path):
@@ -152,7 +154,7 @@ def rows_of_cupti(r):
 
 def accounts(r):
     """Every record that was handed over is a row or a loss."""
-    lost = sum(r.lost(k) for k in ("buffer", "time", "cut", "place", "ceiling"))
+    lost = sum(r.lost(k) for k in ("buffer", "time", "cut", "place", "ceiling", "disk"))
     strange = sum(n for k, n in (r.cupti or {}).get("handed_over_by_kind", {}).items()
                   if int(k) not in EVENTS and int(k) not in (8, 9, 37, 39))
     r.equal("rows + losses", rows_of_cupti(r) + lost, r.handed(*EVENTS) + strange +
@@ -264,6 +266,69 @@ def usual(r):
     accounts(r)
     exact(r)
     names(r)
+
+
+def report_of(path):
+    """All tables of the ranks in a report, without what names files, windows and the recorder's effort."""
+    told = subprocess.run([os.path.join(B, "tacho-analyze"), path, "--report", "summary,operators,copies,steps,memory",
+                           "-f", "json"], capture_output=True, text=True, errors="replace").stdout
+    ranks = (whole_json(told) or {}).get("ranks", [])
+    return [{key: value for key, value in rank.items() if key not in ("windows",)} for rank in ranks]
+
+
+def rotated(r):
+    """Each record is whole in one of the logs, and their report is that of one log with all of them."""
+    usual(r)
+    quiet(r)
+    r.holds("logs: %d" % len(r.logs), len(r.logs) > 3)
+    r.equal("lost to the disk", r.lost("disk"), 0)
+    r.equal("cut at a log's begin", [e["name"] for e in rows_by_csv(r) if "began" in e["state"]][:3], [])
+    one = os.path.join(r.folder, "one.tacho")
+    subprocess.run([os.path.join(B, "tacho-convert"), os.path.join(r.folder, "log"), "-t", "log", "-q", "-o", one], check=True)
+    apart, whole = report_of(os.path.join(r.folder, "log")), report_of(one)
+    r.equal("ranks", (len(apart), len(whole)), (1, 1))
+    for key in whole[0]:
+        r.equal("%s of the report" % key, apart[0].get(key), whole[0][key])
+    trust = whole[0]["trust"]
+    r.equal("GPU events with their launch", trust["with_launch"], trust["gpu_events"])
+
+
+def newest_kept(r):
+    """Of all rows those of the removed logs are counted, the newest are there, in no more than was allowed."""
+    clean(r)
+    quiet(r)
+    r.holds("logs: %d" % len(r.logs), len(r.logs) > 3)
+    limit = int(r.row["env"]["TACHO_MAX_DISK"][:-1]) << 10
+    r.holds("bytes: %d" % r.bytes, limit / 2 < r.bytes <= limit)
+    steps = [int(e["number"]) for e in rows_by_csv(r) if e["kind"] == "step"]
+    r.holds("the last steps: %d to %d" % (min(steps), max(steps)), max(steps) == r.truth["steps"] - 1 and min(steps) > 0)
+    own = sum(r.count(k) for k in (STEP, RANGE))
+    lost = sum(r.lost(k) for k in ("buffer", "time", "cut", "place", "ceiling", "cupti"))
+    r.equal("rows + losses", rows_of_cupti(r) + own + r.lost("disk") + lost - r.truth["steps"], r.handed(*EVENTS))
+    r.holds("removed: %d" % r.lost("disk"), r.lost("disk") > r.handed(*EVENTS) / 4)
+
+
+def kill_all(process, folder):
+    """The program and its recorder are killed, after some logs were closed."""
+    stored = os.path.join(folder, "log", "*.tacho")
+    while process.poll() is None and not any("_0003" in path for path in glob.glob(stored)):
+        time.sleep(0.02)
+    found = subprocess.run(["pgrep", "-f", "--", "--record-for %d$" % process.pid], capture_output=True, text=True).stdout.split()
+    children = [pid for recorder in found for pid in subprocess.run(["pgrep", "-P", recorder], capture_output=True,
+                                                                    text=True).stdout.split()]
+    for pid in found + children + [process.pid]:
+        os.kill(int(pid), signal.SIGKILL)
+
+
+def all_killed(r):
+    """The closed logs are whole, the last one is readable up to its last flush, and the report says so."""
+    r.equal("exit code", r.code, -signal.SIGKILL)
+    r.holds("logs: %d" % len(r.logs), len(r.logs) > 3)
+    r.equal("closed", [log.whole for log in r.logs[:-1]], [True] * (len(r.logs) - 1))
+    r.equal("the last", r.logs[-1].whole, False)
+    r.holds("kernels", all(log.count(KERNEL) for log in r.logs[:-1]))
+    closed = [c for rank in analyzed(r, "check").get("ranks", []) for c in rank["checks"] if c["check"] == "closed"]
+    r.equal("the report", [c["verdict"] for c in closed], ["bad"])
 
 
 def told(key, pattern):
@@ -1005,6 +1070,12 @@ row("second-copy", lambda r: (usual(r), told("cupti_doubts", "another copy of CU
 row("windows-100", many_windows, "--steps 400 --step_us 8000 --flush 4", "schedule:wait=2,active=2", preload=True)
 row("windows-100-12", many_windows, "--steps 400 --step_us 8000 --threads 4 --flush 4", "schedule:wait=2,active=2", preload=True, builds=("12",))
 row("steps", some_steps, "--steps 100 --step_us 5000", "steps:40-60", preload=True)
+row("rotated", rotated, "--threads 2 --steps 500 --step_us 6000 --duration_ns 100000", preload=True, builds=("12", "13"),
+    TACHO_ROTATE="48K", TACHO_SAMPLE="none")
+row("max-disk", newest_kept, "--threads 2 --steps 500 --step_us 6000 --duration_ns 100000", preload=True, builds=("12", "13"),
+    TACHO_MAX_DISK="160K", TACHO_SAMPLE="none")
+row("max-disk-all-killed", all_killed, "--threads 2 --steps 2000 --step_us 3000 --duration_ns 100000", preload=True, during=kill_all,
+    TACHO_MAX_DISK="1M", TACHO_ROTATE="48K", TACHO_SAMPLE="none")
 row("steps-from-0", lambda r: (clean(r), accounts(r), r.holds("kernels: %d" % r.count(KERNEL), 400 <= r.count(KERNEL) <= 440)),
     "--steps 40 --step_us 5000", "steps:0-20", preload=True)
 row("warm-up", some_steps, "--steps 100 --step_us 5000", "schedule:wait=20,warmup=5,active=20,repeat=1", preload=True)
