@@ -124,17 +124,6 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
-static void tick(struct progress_ticker *t)
-{
-	struct progress_now now = { .now_ns = 0 };
-
-	t->hooks.look(t->self, &now);
-	now.now_ns = clock_ns(CLOCK_MONOTONIC);
-	buf_clear(&t->line);
-	if (progress_line(&t->progress, &now, &t->line))
-		t->hooks.show(t->self, buf_text(&t->line));
-}
-
 static void *run_ticker(void *self)
 {
 	struct progress_ticker *t = self;
@@ -146,8 +135,14 @@ static void *run_ticker(void *self)
 					  .tv_nsec = (long)(until_ns % SECOND_NS) };
 
 		pthread_cond_timedwait(&t->wake, &t->lock, &until);
-		if (!t->is_over)
-			tick(t);
+		if (t->is_over)
+			break;
+		struct progress_now now = { .now_ns = 0 };
+		t->hooks.look(t->self, &now);
+		now.now_ns = clock_ns(CLOCK_MONOTONIC);
+		buf_clear(&t->line);
+		if (progress_line(&t->progress, &now, &t->line))
+			t->hooks.show(t->self, buf_text(&t->line));
 	}
 	pthread_mutex_unlock(&t->lock);
 	buf_clear(&t->line);

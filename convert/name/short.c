@@ -112,13 +112,6 @@ static struct slice slice_trim(struct slice s)
 	return s;
 }
 
-static bool slice_ends(struct slice s, const char *end)
-{
-	size_t len = strlen(end);
-
-	return s.len >= len && memcmp(s.p + s.len - len, end, len) == 0;
-}
-
 static bool slice_begins(struct slice s, const char *begin)
 {
 	size_t len = strlen(begin);
@@ -240,12 +233,6 @@ static struct part part_split(struct slice s)
 	return part;
 }
 
-static bool is_scope_only(struct slice s)
-{
-	return !s.len || s.p[0] == '{' || s.p[0] == '[' || s.p[0] == '(' || s.p[0] == '\'' ||
-	       slice_begins(s, "operator");
-}
-
 /* Returns the innermost scope with a name of its own: a lambda is named like its function. */
 static struct part part_of(struct slice name)
 {
@@ -254,7 +241,7 @@ static struct part part_of(struct slice name)
 
 	while (all.len) {
 		scope = slice_trim(slice_take(&all, "::"));
-		if (is_scope_only(scope))
+		if (!scope.len || memchr("{[('", scope.p[0], 4) || slice_begins(scope, "operator"))
 			continue;
 		part = part_split(scope);
 		if (!best.ident.len || !listed(empty_members, part.ident))
@@ -493,17 +480,6 @@ static struct slice mangled_last(struct slice s)
 	return last;
 }
 
-static struct slice signature_cut(struct slice s)
-{
-	const char *clone = strstr(s.p, " [clone");
-
-	if (clone)
-		s.len = (size_t)(clone - s.p);
-	while (slice_ends(s, " const"))
-		s.len -= 6;
-	return s;
-}
-
 /* Returns whether a text is a C++ signature.  Others, such as "Memcpy HtoD (Pageable -> Device)",
  * are shown unchanged. */
 static bool is_signature(struct slice s, struct slice word)
@@ -546,7 +522,12 @@ size_t name_short(const char *kernel, size_t width, char *out, size_t cap)
 		plain = name_demangle(kernel);
 		s = plain ? (struct slice){ plain, strlen(plain) } : mangled_last(s);
 	}
-	line_put_kernel(&l, signature_cut(s), width);
+	const char *clone = strstr(s.p, " [clone");
+	if (clone)
+		s.len = (size_t)(clone - s.p);
+	while (s.len >= 6 && !memcmp(s.p + s.len - 6, " const", 6))
+		s.len -= 6;
+	line_put_kernel(&l, s, width);
 	out[l.len] = '\0';
 	free(plain);
 	return l.len;

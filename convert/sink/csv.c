@@ -21,15 +21,6 @@ struct csv {
 	struct buf cell; /* scratch: the arguments */
 };
 
-/* Appends a number.  Values that are not finite get the words that readers of numbers accept. */
-static void put_real(struct buf *out, double value)
-{
-	if (isfinite(value))
-		json_put_f64(out, value);
-	else
-		buf_put_text(out, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-}
-
 static enum status put_event(struct sink *s, const struct event *e, struct error *err)
 {
 	struct csv *c = (struct csv *)s;
@@ -50,7 +41,12 @@ static enum status put_event(struct sink *s, const struct event *e, struct error
 			buf_put_i64_text(&s->lines, (int64_t)cell->u64);
 			break;
 		case CELL_F64:
-			put_real(&s->lines, cell->f64);
+			if (isfinite(cell->f64))
+				json_put_f64(&s->lines, cell->f64);
+			else /* words that readers of numbers accept */
+				buf_put_text(&s->lines, isnan(cell->f64) ? "nan"
+							: cell->f64 > 0  ? "inf"
+									 : "-inf");
 			break;
 		case CELL_WORD:
 			buf_put(&s->lines, cell->text, cell->len);

@@ -32,20 +32,16 @@ enum status sink_open(struct sink **out, const struct sink_type *type,
 	return status;
 }
 
-static void look_for_arrows(struct sink *s, const struct batch *batch)
+enum status sink_put(struct sink *s, const struct batch *batch, struct error *err)
 {
-	for (size_t i = 0; i < batch->count && !(s->has_launches && s->has_launched); i++) {
+	for (size_t i = 0;
+	     s->type->draws_arrows && i < batch->count && !(s->has_launches && s->has_launched);
+	     i++) {
 		const struct event *e = &batch->events[i];
 
 		s->has_launches |= e->correlation && e->kind == KIND_API;
 		s->has_launched |= e->correlation && event_is_gpu_work(e);
 	}
-}
-
-enum status sink_put(struct sink *s, const struct batch *batch, struct error *err)
-{
-	if (s->type->draws_arrows)
-		look_for_arrows(s, batch);
 	if (s->type->put)
 		return s->type->put(s, batch, err);
 	for (size_t i = 0; i < batch->count; i++) {

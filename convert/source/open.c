@@ -152,13 +152,6 @@ static enum status identities_make(struct identities *p, const struct input_path
 	return ST_OK;
 }
 
-static void identities_release(struct identities *p)
-{
-	while (p->count)
-		free(p->all[--p->count]);
-	free(p->all);
-}
-
 /*
  * Returns the list of files from which a log was made, or no bytes if its head contains none.  The
  * recorder's logs have no META block.  Bytes after the head are not read.
@@ -352,7 +345,9 @@ enum status source_paths_find(struct input_paths *out, char *const *operands, si
 		else if (own)
 			found[i] = FOUND_OWN;
 	}
-	identities_release(&identities);
+	while (identities.count)
+		free(identities.all[--identities.count]);
+	free(identities.all);
 	if (status != ST_OK) {
 		free(found);
 		input_paths_free(out);

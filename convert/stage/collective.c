@@ -388,23 +388,16 @@ const char *backend_operation(const char *range)
 	return NULL;
 }
 
-static enum operation range_operation(const char *range)
-{
-	const char *operation = backend_operation(range);
-
-	return operation ? operation_in(operation) : OPERATION_OTHER;
-}
-
 static struct by_name name_says(struct collectives *c, uint32_t name)
 {
-	const char *text = trace_text(c->trace, name, NULL);
+	const char *text = trace_text(c->trace, name, NULL), *range = backend_operation(text);
 	struct by_name says;
 
 	if (name <= c->name_count && c->names[name].type)
 		return c->names[name];
 	says.operation = operation_in(text);
 	says.type = type_in(text, says.operation);
-	says.range = range_operation(text);
+	says.range = range ? operation_in(range) : OPERATION_OTHER;
 	if (name <= c->name_count)
 		c->names[name] = says;
 	return says;

@@ -7,16 +7,6 @@
 
 enum { SHARE_LEAST = 8 << 20, RESIDENT_ALL = 8 << 20 };
 
-/* Returns the error of the last of many inputs with its path and position, because the caller
- * cannot know which input failed. */
-static enum status last_fail(const char *path, const struct error *why, struct error *err)
-{
-	if (why->at == NOWHERE)
-		return fail(err, why->status, NOWHERE, "%s: %s", path, why->text);
-	return fail(err, why->status, NOWHERE, "%s: byte %llu: %s", path,
-		    (unsigned long long)why->at, why->text);
-}
-
 /* Opens the inputs that are valid, and fails if there is none.  The caller closes the *opened
  * sources in `all`. */
 static enum status many_open(struct run_input *all, size_t *opened, struct trace *trace,
@@ -50,8 +40,15 @@ static enum status many_open(struct run_input *all, size_t *opened, struct trace
 		p->unread_bytes = 0;
 		if (source_open(&one->source, inputs[i], trace, &share, how->filter, &own) !=
 		    ST_OK) {
+			/* The caller cannot know which of the inputs failed, so the text says it.
+			 */
 			if (!*opened && i + 1 == count)
-				return last_fail(one->path, &own, err);
+				return own.at == NOWHERE
+					       ? fail(err, own.status, NOWHERE, "%s: %s", one->path,
+						      own.text)
+					       : fail(err, own.status, NOWHERE, "%s: byte %llu: %s",
+						      one->path, (unsigned long long)own.at,
+						      own.text);
 			how->fault(how->self, one->path, &own);
 			continue;
 		}
@@ -102,15 +99,6 @@ static enum status sources_open(struct source **out, struct trace *trace,
 	return status;
 }
 
-/* Returns how many calls are remembered for GPU work that comes later: a quarter of the budget, but
- * at least as many as a GPU is ever behind. */
-static size_t call_window(const struct budget *budget)
-{
-	size_t calls = (size_t)(budget->opening / LAUNCH_BYTES / 4);
-
-	return calls > LAUNCH_WINDOW_LEAST ? calls : LAUNCH_WINDOW_LEAST;
-}
-
 /* Opens the stages in order.  Each stage owns the source below it, even when opening the stage
  * fails. */
 static enum status stages_open(struct pipeline *p, struct trace *trace,
@@ -121,10 +109,13 @@ static enum status stages_open(struct pipeline *p, struct trace *trace,
 	if (how->filter && how->filter->has_steps)
 		needs |= NEED_LINK; /* GPU work is filtered by the step of its launch */
 	if (needs & (NEED_STEP | NEED_LINK)) {
+		/* Calls remembered for GPU work that comes later: a quarter of the budget, but at
+		 * least as many as a GPU is ever behind. */
+		size_t calls = (size_t)(how->budget->opening / LAUNCH_BYTES / 4);
 		struct context_request context = {
 			.rules = how->rules,
 			.wants_launches = needs & NEED_LINK,
-			.window = call_window(how->budget),
+			.window = calls > LAUNCH_WINDOW_LEAST ? calls : LAUNCH_WINDOW_LEAST,
 			.slack_ns = LAUNCH_SLACK_NS,
 			.whole_intervals =
 				how->lod != NULL, /* lod reads all input before it returns any */

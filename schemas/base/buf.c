@@ -50,17 +50,6 @@ static uint8_t *buf_refuse(struct buf *b, enum status why)
 	return NULL;
 }
 
-/* Returns a capacity of at least `need`, which is within the ceiling.  Doubling keeps appends
- * cheap. */
-static size_t buf_next_cap(const struct buf *b, size_t need)
-{
-	size_t cap = b->cap < BUF_FIRST ? BUF_FIRST : b->cap;
-
-	while (cap < need)
-		cap = cap > b->ceiling / 2 ? b->ceiling : cap * 2;
-	return cap < b->ceiling ? cap : b->ceiling;
-}
-
 uint8_t *buf_grow(struct buf *b, size_t extra)
 {
 	if (b->status != ST_OK)
@@ -69,7 +58,10 @@ uint8_t *buf_grow(struct buf *b, size_t extra)
 		return buf_refuse(b, ST_CEILING);
 	if (b->data && extra <= b->cap - b->len)
 		return b->data + b->len;
-	size_t cap = buf_next_cap(b, b->len + extra);
+	size_t cap = b->cap < BUF_FIRST ? BUF_FIRST : b->cap;
+	while (cap < b->len + extra) /* doubling keeps appends cheap */
+		cap = cap > b->ceiling / 2 ? b->ceiling : cap * 2;
+	cap = cap < b->ceiling ? cap : b->ceiling;
 	if (cap == SIZE_MAX)
 		return buf_refuse(b, ST_MEMORY);
 	uint8_t *data = realloc(b->data, cap + 1);

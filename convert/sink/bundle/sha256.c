@@ -25,17 +25,13 @@ static uint32_t turn(uint32_t v, unsigned by)
 	return v >> by | v << (32 - by);
 }
 
-static uint32_t big_endian(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 static void take_block(struct sha256 *s, const uint8_t *block)
 {
 	uint32_t w[ROUNDS], v[8];
 
-	for (int i = 0; i < 16; i++)
-		w[i] = big_endian(block + 4 * i);
+	for (int i = 0; i < 16; i++, block += 4)
+		w[i] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 |
+		       (uint32_t)block[2] << 8 | block[3];
 	for (int i = 16; i < ROUNDS; i++) {
 		uint32_t a = w[i - 15], b = w[i - 2];
 

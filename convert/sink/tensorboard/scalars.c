@@ -16,21 +16,16 @@
 
 enum { FILE_BYTES = 256 << 20, TAG_BYTES = 512, ROWS_MOST = 1 << 20 };
 
-/* Returns whether a counter comes from the program.  Counters of GPUs and memory are part of the
- * report. */
-static bool is_of_program(const struct track *k)
-{
-	return k->type == TRACK_COUNTER && k->device == NO_ID && k->unit == UNIT_NONE;
-}
-
 enum status tb_scalars_put(struct tb_scalars *s, struct trace *t, const struct event *e,
 			   struct error *err)
 {
 	struct tb_scalar *last = s->count ? &s->rows[s->count - 1] : NULL;
+	const struct track *k = trace_get_track(t, e->track);
 	uint32_t step = e->step & STEP_GAP ? 0 : e->step;
 
-	if (e->kind != KIND_COUNTER || !is_of_program(trace_get_track(t, e->track)) ||
-	    !isfinite(e->value))
+	/* Counters of GPUs and memory do not come from the program and are part of the report. */
+	if (e->kind != KIND_COUNTER || k->type != TRACK_COUNTER || k->device != NO_ID ||
+	    k->unit != UNIT_NONE || !isfinite(e->value))
 		return ST_OK;
 	/* Programs write their counters in turns, so the row to replace is among the last few. */
 	for (size_t back = 0; step && last && back < TB_TURN && back < s->count; back++, last--) {

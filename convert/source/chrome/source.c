@@ -96,18 +96,6 @@ static enum status take_metadata(struct chrome_import *j, struct error *err)
 
 /* ---- arguments and members ---- */
 
-/* Keeps members that our events do not have: category, letter of an instant, colours, scopes. */
-static enum status take_members(struct chrome_import *j, enum phase_type as, struct error *err)
-{
-	const struct kineto_event *e = &j->document.event;
-
-	if (e->cat.type == JSON_STRING && as != AS_END && as != AS_ID_END)
-		TRY(kineto_args_put_const(&j->args, ".cat", 4, &e->cat, err));
-	if (as == AS_MARK && !kineto_is(&e->ph, "i"))
-		TRY(kineto_args_put_const(&j->args, ".ph", 3, &e->ph, err));
-	return kineto_args_put_others(&j->args, e, err);
-}
-
 /* Returns the class of a range.  A category of no known tool is an annotation, because somebody
  * named the range; so it can be a phase or part of a path. */
 uint8_t chrome_range_class(const struct json *cat)
@@ -201,7 +189,12 @@ static enum status import_element(struct chrome_import *j, enum phase_type as, s
 	TRY(kineto_track_find(&j->tracks, &t, &pid, &tid, &e.track, err));
 	if (tid.is_text)
 		TRY(kineto_track_named(&j->tracks, &pid, &tid, tid.text, err));
-	TRY(take_members(j, as, err));
+	/* Keep members that our events do not have: category, letter of an instant, colours. */
+	if (k->cat.type == JSON_STRING && as != AS_END && as != AS_ID_END)
+		TRY(kineto_args_put_const(&j->args, ".cat", 4, &k->cat, err));
+	if (as == AS_MARK && !kineto_is(&k->ph, "i"))
+		TRY(kineto_args_put_const(&j->args, ".ph", 3, &k->ph, err));
+	TRY(kineto_args_put_others(&j->args, k, err));
 	if (!is_pair && e.kind == KIND_MARK)
 		e.number = number_of_id(&k->id, as != AS_MARK);
 	TRY(import_schema(&j->to, &e, err));

@@ -110,11 +110,6 @@ static enum status put_frames(struct flight *f, const struct pickle_value *frame
 
 /* ---- a collective ----------------------------------------------------------------------- */
 
-static const struct pickle_value *group_of(const struct flight *f, const char *name)
-{
-	return pickle_get(f->groups, name);
-}
-
 static enum status take_track(struct flight *f, const char *group, const char *about, int64_t id,
 			      struct event *e, struct error *err)
 {
@@ -172,7 +167,7 @@ static enum status put_entry(struct flight *f, const struct pickle_value *entry,
 	bool is_p2p = pickle_int(pickle_get(entry, "is_p2p"), 0) != 0;
 	const char *name = pickle_text(pickle_get(entry, "profiling_name"), "");
 	const char *word = strchr(name, ':');
-	const struct pickle_value *group = group_of(f, pickle_text(pair->items[0], ""));
+	const struct pickle_value *group = pickle_get(f->groups, pickle_text(pair->items[0], ""));
 	int64_t started = pickle_int(pickle_get(entry, "time_discovered_started_ns"), 0);
 
 	word = word ? word + 1 : name;

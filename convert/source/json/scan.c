@@ -139,18 +139,13 @@ static enum look look_string(const uint8_t *p, const uint8_t *end, struct json *
 	return LOOK_DONE;
 }
 
-static const uint8_t *skip_digits(const uint8_t *p, const uint8_t *end)
-{
-	while (p < end && (unsigned)(*p - '0') < 10)
-		p++;
-	return p;
-}
-
 /* Skips the digits of a fraction or exponent.  Returns NULL if there is none. */
 static const uint8_t *skip_part(const uint8_t *p, const uint8_t *end)
 {
-	const uint8_t *digits = skip_digits(p, end);
+	const uint8_t *digits = p;
 
+	while (digits < end && (unsigned)(*digits - '0') < 10)
+		digits++;
 	return digits == p && p < end ? NULL : digits;
 }
 

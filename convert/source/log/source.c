@@ -302,18 +302,6 @@ static enum status open_due(struct log_source *s, struct error *err)
 	return st;
 }
 
-/* Restores the order: a block may contradict its header.  An event that would break the order
- * begins with the previous event, and is counted. */
-static void keep_order(struct log_source *s, struct event *e)
-{
-	trace_lose(s->index.trace, 0, LOSS_ORDER, 1);
-	e->begin_ns = s->begin_ns;
-	if (e->end_ns < e->begin_ns)
-		e->end_ns = e->begin_ns;
-	if (e->end_ns > s->end_ns)
-		e->begin_ns++;
-}
-
 /* Returns the most argument values that a row may have after decoding. */
 static inline size_t arg_space(const struct log_source *s, const struct log_cursor_head *h)
 {
@@ -334,8 +322,16 @@ static inline void give_row(struct log_source *s, const struct log_cursor_head *
 	e->step = 0; /* it contained the `order` column */
 	if (__builtin_expect(e->begin_ns < s->begin_ns || (e->begin_ns == s->begin_ns &&
 							   e->end_ns > s->end_ns && s->end_ns),
-			     0))
-		keep_order(s, e);
+			     0)) {
+		/* A block may contradict its header.  An event that would break the order begins
+		 * with the previous event, and is counted. */
+		trace_lose(s->index.trace, 0, LOSS_ORDER, 1);
+		e->begin_ns = s->begin_ns;
+		if (e->end_ns < e->begin_ns)
+			e->end_ns = e->begin_ns;
+		if (e->end_ns > s->end_ns)
+			e->begin_ns++;
+	}
 	s->begin_ns = e->begin_ns;
 	s->end_ns = e->end_ns;
 }

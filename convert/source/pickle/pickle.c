@@ -211,22 +211,14 @@ static enum status skip(struct pickle *p, uint64_t number)
 	return ST_OK;
 }
 
-static enum status set_item(struct pickle *p)
+/* Appends the `count` values on top of the stack to the container below them. */
+static enum status append_top(struct pickle *p, enum pickle_type type, size_t count)
 {
-	struct pickle_value *to = are_values(p, 3) ? peek(p, 2) : NULL;
+	struct pickle_value *to = are_values(p, count + 1) ? peek(p, count) : NULL;
 
-	if (!to || to->type != PICKLE_DICT)
+	if (!to || to->type != type)
 		return pickle_bad(p, "that appends to a value other than a list or dictionary");
-	return append(p, to, p->depth - 2);
-}
-
-static enum status append_one(struct pickle *p)
-{
-	struct pickle_value *to = are_values(p, 2) ? peek(p, 1) : NULL;
-
-	if (!to || to->type != PICKLE_LIST)
-		return pickle_bad(p, "that appends to a value other than a list or dictionary");
-	return append(p, to, p->depth - 1);
+	return append(p, to, p->depth - count);
 }
 
 static enum status tuple(struct pickle *p, size_t count)
@@ -275,14 +267,6 @@ static enum status refuse_operation(struct pickle *p, uint8_t op)
 		    name, op);
 }
 
-/* Pushes an empty list and determines whether its items are streamed. */
-static enum status push_list(struct pickle *p)
-{
-	TRY(pickle_push(p, pickle_value_new(p, PICKLE_LIST)));
-	pickle_watch(p);
-	return ST_OK;
-}
-
 /* Runs one operation; *ends: it was the last. */
 static enum status step(struct pickle *p, bool *ends)
 {
@@ -327,19 +311,21 @@ static enum status step(struct pickle *p, bool *ends)
 	case 0x8e:
 		return with_number(p, 8, pickle_push_text);
 	case ']':
-		return push_list(p);
+		TRY(pickle_push(p, pickle_value_new(p, PICKLE_LIST)));
+		pickle_watch(p); /* determines whether the items of the list are streamed */
+		return ST_OK;
 	case ')':
 	case 0x8f:
 		return pickle_push(p, pickle_value_new(p, PICKLE_LIST));
 	case '}':
 		return pickle_push(p, pickle_value_new(p, PICKLE_DICT));
 	case 'a':
-		return append_one(p);
+		return append_top(p, PICKLE_LIST, 1);
 	case 'e':
 	case 0x90:
 		return extend(p, PICKLE_LIST);
 	case 's':
-		return set_item(p);
+		return append_top(p, PICKLE_DICT, 2);
 	case 'u':
 		return extend(p, PICKLE_DICT);
 	case 'l':

@@ -274,17 +274,6 @@ static enum status put_segment(struct snapshot *s, const struct segment *g, stru
 	return snapshot_put_event(s, &e, d->last_us + 1, err);
 }
 
-/*
- * Puts memory that was allocated before the ring and freed in it.  If the history of all operations
- * was recorded, a free has its own stack, which does not show who allocated the memory.
- */
-static enum status put_earlier(struct snapshot *s, struct place at, struct error *err)
-{
-	if (at.stack && s->frees_have_stacks)
-		TRY(stack_named(s, STACK_FREED, at.stack, &at.stack, err));
-	return snapshot_put_pool(s, KIND_ALLOC, &at, NULL, err);
-}
-
 /* Puts what existed before the ring: blocks in use and segments that the ring did not allocate. */
 static enum status take_end(struct snapshot *s, struct error *err)
 {
@@ -295,8 +284,15 @@ static enum status take_end(struct snapshot *s, struct error *err)
 		if (d->begin_us == INT64_MIN)
 			d->begin_us = d->last_us = 0;
 	}
-	for (size_t i = 0; i < s->earlier_count; i++)
-		TRY(put_earlier(s, s->earlier[i], err));
+	/* Put memory that was allocated before the ring and freed in it.  If the history of all
+	 * operations was recorded, a free has its own stack, which does not show who allocated. */
+	for (size_t i = 0; i < s->earlier_count; i++) {
+		struct place at = s->earlier[i];
+
+		if (at.stack && s->frees_have_stacks)
+			TRY(stack_named(s, STACK_FREED, at.stack, &at.stack, err));
+		TRY(snapshot_put_pool(s, KIND_ALLOC, &at, NULL, err));
+	}
 	for (size_t i = 0; i < s->block_count; i++) {
 		uint64_t key = key_of(&s->blocks[i]);
 

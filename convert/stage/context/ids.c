@@ -20,15 +20,6 @@ enum {
 	IDS_PER_STRAY = 256, /* ... and one more for this many ids */
 };
 
-/* Returns the first run that is not below the block (an id without its lowest bits). */
-static size_t run_find(const struct id_set *s, uint64_t block)
-{
-	size_t at;
-
-	SEARCH(at, 0, s->count, s->runs[at].low >> s->shift < block);
-	return at;
-}
-
 /* Ignores one more bit and joins the runs that have become equal. */
 static void runs_join(struct id_set *s)
 {
@@ -49,8 +40,9 @@ enum status id_set_add(struct id_set *s, uint64_t id, struct error *err)
 	size_t at = s->near;
 	struct id_run *run;
 
-	if (at >= s->count || s->runs[at].low >> s->shift != id >> s->shift)
-		at = run_find(s, id >> s->shift);
+	if (at >= s->count || s->runs[at].low >> s->shift != id >> s->shift) {
+		SEARCH(at, 0, s->count, s->runs[at].low >> s->shift < id >> s->shift);
+	}
 	if (at == s->count || s->runs[at].low >> s->shift != id >> s->shift) {
 		TRY(vec_reserve(&s->runs, &s->cap, s->count + 1, err));
 		memmove(s->runs + at + 1, s->runs + at, (s->count - at) * sizeof(*s->runs));

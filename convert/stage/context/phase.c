@@ -60,21 +60,16 @@ static void process_resolve(struct context *c, struct host_process *p, uint8_t k
 	p->now.inferred = is_inferred;
 }
 
-/* Decides PHASE_FORWARD_ONLY if the mark has a backward by now, or has ended without one. */
-static void process_decide(struct context *c, struct host_process *p, uint64_t t)
-{
-	if (t >= p->mark_end_ns)
-		process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_VALIDATION);
-	else if (p->backward_at > p->mark_begin_ns)
-		process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_FORWARD);
-}
-
 static enum status process_turn(struct context *c, struct host_process *p, uint64_t t,
 				struct error *err)
 {
 	uint32_t step = 0;
 
-	process_decide(c, p, t);
+	/* PHASE_FORWARD_ONLY is decided once the mark has a backward, or has ended without one. */
+	if (t >= p->mark_end_ns)
+		process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_VALIDATION);
+	else if (p->backward_at > p->mark_begin_ns)
+		process_resolve(c, p, PHASE_FORWARD_ONLY, PHASE_FORWARD);
 	struct host_state state = host_state_at(&c->host, p, t);
 	if (p->mark_step)
 		step = p->mark_end_ns > t ? p->mark_step : p->mark_step | STEP_GAP;

@@ -58,16 +58,6 @@ enum status lod_samples_close(struct lod *d, struct lod_track *t, struct error *
 	return ST_OK;
 }
 
-static enum status add_to_counter(struct lod *d, struct lod_bin *b, const struct event *e,
-				  struct error *err)
-{
-	if (b->records == 1 || e->value < b->low.event.value)
-		TRY(lod_hold(d, &b->low, e, err));
-	if (b->records == 1 || e->value > b->high.event.value)
-		TRY(lod_hold(d, &b->high, e, err));
-	return ST_OK;
-}
-
 static enum status add_to_allocator(struct lod *d, struct lod_bin *b, const struct event *e,
 				    struct error *err)
 {
@@ -98,11 +88,16 @@ enum status lod_sample_put(struct lod *d, const struct event *e, uint64_t interv
 
 	if (!t->bin && !(t->bin = calloc(1, sizeof(*t->bin))))
 		return fail_memory(err);
-	if (t->bin->interval != interval)
+	struct lod_bin *b = t->bin;
+	if (b->interval != interval)
 		TRY(lod_samples_close(d, t, err));
-	t->bin->interval = interval;
-	t->bin->records++;
-	return trace_get_track(d->trace, e->track)->type == TRACK_COUNTER
-		       ? add_to_counter(d, t->bin, e, err)
-		       : add_to_allocator(d, t->bin, e, err);
+	b->interval = interval;
+	b->records++;
+	if (trace_get_track(d->trace, e->track)->type != TRACK_COUNTER)
+		return add_to_allocator(d, b, e, err);
+	if (b->records == 1 || e->value < b->low.event.value)
+		TRY(lod_hold(d, &b->low, e, err));
+	if (b->records == 1 || e->value > b->high.event.value)
+		TRY(lod_hold(d, &b->high, e, err));
+	return ST_OK;
 }
