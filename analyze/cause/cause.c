@@ -113,7 +113,7 @@ void causes_close(struct causes *c)
 	for (uint32_t i = 0; c->processes && i <= c->process_count; i++) {
 		for (uint32_t k = 0; k < OF_PROCESS; k++)
 			free(c->processes[i].spans[k].items);
-		free(c->processes[i].asked.items);
+		free(c->processes[i].kernel_calls.items);
 		free(c->processes[i].intervals);
 		free(c->processes[i].gaps);
 	}
@@ -206,17 +206,17 @@ static enum status kernels_put(struct causes *c, struct cause_process *p, const 
 			       struct error *err)
 {
 	struct cause_thread *t = cause_thread(c, e->track);
-	struct asked_call one = { .begin_ns = e->begin_ns,
-				  .end_ns = e->end_ns,
-				  .correlation = e->correlation,
-				  .name = e->name,
-				  .track = e->track };
+	struct kernel_call one = { .begin_ns = e->begin_ns,
+				   .end_ns = e->end_ns,
+				   .correlation = e->correlation,
+				   .name = e->name,
+				   .track = e->track };
 
 	if (c->how.is_partial || p->expected > 1 || !e->correlation ||
-	    (e->flags & EVENT_BEGAN_EARLIER) || e->begin_ns < t->asked_until_ns)
+	    (e->flags & EVENT_BEGAN_EARLIER) || e->begin_ns < t->calls_until_ns)
 		return ST_OK;
-	t->asked_until_ns = e->end_ns;
-	return asked_put(&p->asked, &one, err);
+	t->calls_until_ns = e->end_ns;
+	return kernel_calls_put(&p->kernel_calls, &one, err);
 }
 
 static bool is_first_use(const struct causes *c, const struct cause_process *p,
@@ -369,11 +369,12 @@ static enum status event_put(struct causes *c, const struct event *e, struct err
 		return ST_OK;
 	p = process_of(c, e->track);
 	if (event_is_gpu_work(e)) {
-		const struct launch *l = p->asked.count ? batch_launch(c->batch, e) : NULL;
+		const struct launch *l = p->kernel_calls.count ? batch_launch(c->batch, e) : NULL;
 
 		p->works_ns = earlier(p->works_ns, e->begin_ns);
 		if (l)
-			asked_work(&p->asked, l->begin_ns, l->track, l->correlation);
+			kernel_calls_note_work(&p->kernel_calls, l->begin_ns, l->track,
+					       l->correlation);
 	}
 	switch (e->kind) {
 	case KIND_API:
@@ -427,9 +428,10 @@ static bool is_final(struct cause_process *p, const struct idle_gap *gap)
 	if (gap->part != PART_TAIL && gap->origin != ORIGIN_LAUNCH)
 		return true;
 	if (gap->part != PART_TAIL && p->gap_count - p->gap_head < WAIT_FOR_WORK) {
-		const struct asked_call *lost;
+		const struct kernel_call *lost;
 
-		asked_find(&p->asked, gap->asked_ns, gap->launch_begin_ns, &lost);
+		kernel_calls_find(&p->kernel_calls, gap->last_launch_ns, gap->launch_begin_ns,
+				  &lost);
 		if (lost)
 			return false; /* the work of the call `lost` may still come */
 	}
@@ -448,7 +450,7 @@ static enum status gaps_resolve(struct causes *c, struct cause_process *p, bool 
 
 		if (!all && !is_final(p, gap) && p->gap_count - p->gap_head < WAIT)
 			break;
-		TRY(cause_walk(c, p, gap, err));
+		TRY(cause_split(c, p, gap, err));
 	}
 	return ST_OK;
 }
@@ -465,7 +467,7 @@ static enum status gaps_take(struct causes *c, struct error *err)
 			&c->processes[sweep_gpu(c->how.sweep, gaps[i].gpu).process];
 
 		if (p->gap_head == p->gap_count && is_final(p, &gaps[i])) {
-			TRY(cause_walk(c, p, &gaps[i], err));
+			TRY(cause_split(c, p, &gaps[i], err));
 		} else {
 			if (p->gap_head == p->gap_count)
 				p->gap_head = p->gap_count = 0;

@@ -337,9 +337,10 @@ static uint64_t unrecorded_since(const struct walk *w, uint32_t *call)
 	const struct idle_gap *g = w->gap;
 	bool is_launched = g->part != PART_TAIL,
 	     is_explained = g->is_graph_internal || g->has_waited;
-	const struct asked_call *lost;
-	const struct asked_call *early = asked_find(
-		&w->p->asked, g->asked_ns, is_launched ? g->launch_begin_ns : UINT64_MAX, &lost);
+	const struct kernel_call *lost;
+	const struct kernel_call *early =
+		kernel_calls_find(&w->p->kernel_calls, g->last_launch_ns,
+				  is_launched ? g->launch_begin_ns : UINT64_MAX, &lost);
 	uint64_t since_ns = g->end_ns;
 
 	if (is_launched && !is_explained) {
@@ -359,8 +360,8 @@ static uint64_t unrecorded_since(const struct walk *w, uint32_t *call)
 	return earlier(later(lost->end_ns, g->begin_ns), g->end_ns);
 }
 
-enum status cause_walk(struct causes *c, struct cause_process *p, const struct idle_gap *gap,
-		       struct error *err)
+enum status cause_split(struct causes *c, struct cause_process *p, const struct idle_gap *gap,
+			struct error *err)
 {
 	struct walk w = { .c = c, .p = p, .gap = gap, .after_sync = false };
 	struct reason why = { .cause = CAUSE_LOST };

@@ -14,7 +14,7 @@
 enum { OF_SYNC, OF_BLOCKING_COPY, OF_ALLOCATOR, OF_THREAD };
 
 struct cause_thread {            /* indexed by track */
-	uint64_t asked_until_ns; /* end of its latest call in `asked` */
+	uint64_t calls_until_ns; /* end of its latest call in `kernel_calls` */
 	struct spans spans[OF_THREAD];
 	struct spans cover; /* time with anything open; not kept for the step thread */
 	struct ranges named, python;
@@ -29,7 +29,7 @@ struct cause_process {        /* indexed by process id */
 	bool has_called;      /* has made a call that initializes the driver */
 	struct keep keep;
 	struct spans spans[OF_PROCESS];
-	struct asked asked;
+	struct kernel_calls kernel_calls;
 	struct phase_interval *intervals; /* of the step thread, in time order */
 	size_t interval_count, interval_cap;
 	size_t interval_near;  /* result of the last search */
@@ -74,5 +74,5 @@ static inline struct cause_thread *cause_thread(const struct causes *c, uint32_t
 
 /* Splits `gap` into idle segments. All that it needs about the process is final, or will not
  * come. */
-enum status cause_walk(struct causes *c, struct cause_process *p, const struct idle_gap *gap,
-		       struct error *err);
+enum status cause_split(struct causes *c, struct cause_process *p, const struct idle_gap *gap,
+			struct error *err);

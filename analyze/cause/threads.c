@@ -186,7 +186,8 @@ const struct range *ranges_find(const struct ranges *r, uint64_t begin_ns, uint6
 
 /* ---- calls whose work may be missing ----------------------------------------------------- */
 
-enum status asked_put(struct asked *a, const struct asked_call *call, struct error *err)
+enum status kernel_calls_put(struct kernel_calls *a, const struct kernel_call *call,
+			     struct error *err)
 {
 	if (a->count == a->cap && a->cap >= ASKED_MAX && a->head < a->cap / 2)
 		a->head = a->cap / 2;
@@ -201,7 +202,8 @@ enum status asked_put(struct asked *a, const struct asked_call *call, struct err
 	return ST_OK;
 }
 
-void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track, uint64_t correlation)
+void kernel_calls_note_work(struct kernel_calls *a, uint64_t begin_ns, uint32_t track,
+			    uint64_t correlation)
 {
 	uint32_t low = a->head, high = a->count, mid;
 
@@ -217,10 +219,10 @@ void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track, uint64_t cor
 			a->items[low].track == track && a->items[low].correlation == correlation;
 }
 
-const struct asked_call *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns,
-				    const struct asked_call **lost)
+const struct kernel_call *kernel_calls_find(struct kernel_calls *a, uint64_t after_ns,
+					    uint64_t before_ns, const struct kernel_call **lost)
 {
-	const struct asked_call *first = NULL, *one;
+	const struct kernel_call *first = NULL, *one;
 
 	*lost = NULL;
 	while (a->head < a->count && a->items[a->head].begin_ns <= after_ns)

@@ -39,13 +39,13 @@ struct ranges {
 };
 
 /* Calls that launch kernels, in the order of their begins. Those before `head` are finished. */
-struct asked_call {
+struct kernel_call {
 	uint64_t begin_ns, end_ns, correlation;
 	uint32_t name, track;
 	bool has_work; /* some of its work has begun */
 };
-struct asked {
-	struct asked_call *items;
+struct kernel_calls {
+	struct kernel_call *items;
 	uint32_t head, count, cap;
 };
 
@@ -82,14 +82,16 @@ enum status ranges_put(struct ranges *r, struct range one, struct keep *k, struc
 const struct range *ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns);
 
 /* Appends a call that begins no earlier than the last one. */
-enum status asked_put(struct asked *a, const struct asked_call *call, struct error *err);
+enum status kernel_calls_put(struct kernel_calls *a, const struct kernel_call *call,
+			     struct error *err);
 /* Notes that work of the call with this thread, begin and correlation has begun. */
-void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track, uint64_t correlation);
+void kernel_calls_note_work(struct kernel_calls *a, uint64_t begin_ns, uint32_t track,
+			    uint64_t correlation);
 /* Returns, of the calls that began between `after_ns` and `before_ns`, the one that ended first, or
  * NULL; *lost is the first such call without work. Earlier calls are dropped, so `after_ns` must
  * never descend. */
-const struct asked_call *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns,
-				    const struct asked_call **lost);
+const struct kernel_call *kernel_calls_find(struct kernel_calls *a, uint64_t after_ns,
+					    uint64_t before_ns, const struct kernel_call **lost);
 
 enum status frames_put(struct frames *f, const struct call_frame *one, struct error *err);
 uint32_t frames_find(const struct frames *f, uint64_t begin_ns, uint64_t correlation);

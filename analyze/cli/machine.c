@@ -20,7 +20,7 @@ const char *scratch_folder(void)
 
 unsigned thread_count(uint64_t wanted)
 {
-	unsigned count = wanted ? (unsigned)wanted : ahead_cores();
+	unsigned count = wanted ? (unsigned)wanted : usable_cores();
 
 	return count > THREADS_MAX ? THREADS_MAX : count;
 }

@@ -24,7 +24,7 @@
 	  "phase: of the step thread; idle: a cause, over GPUs; kernel: begins in the step")       \
 	X(SLOW_NAME, "name", "grew", TEXT, KEY, "name of the phase, cause or kernel")              \
 	X(SLOW_NS, "in_step_ns", "in this step", U64, SUM, "time of the part in the step")         \
-	X(SLOW_MEDIAN, "median_ns", "in the median one", U64, SUM,                                 \
+	X(SLOW_MEDIAN, "median_ns", "in the median step", U64, SUM,                                \
 	  "time of the part in the reference step, whose wall time is nearest to the median")      \
 	X(SLOW_GREW, "grew_ns", "more by", U64, SUM, "in_step_ns - median_ns")                     \
 	X(SLOW_WALL, "wall_ns", "wall", U64, MAX, "wall time of the step")                         \

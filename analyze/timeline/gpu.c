@@ -286,7 +286,7 @@ static bool has_waited(const struct sweep *s, const struct running_work *e)
 	if (!stream->waits.count || e->origin != ORIGIN_LAUNCH)
 		return false;
 	SEARCH(at, 0, stream->waits.count, waits[at] <= e->launch_begin_ns);
-	return at && waits[at - 1] >= stream->asked_ns;
+	return at && waits[at - 1] >= stream->last_launch_ns;
 }
 
 static bool is_first_of_name(const struct gpu *g, const struct running_work *e)
@@ -306,7 +306,7 @@ static enum status gap_end(struct sweep *s, const struct gpu *g, const struct ru
 		.launch_begin_ns = e->launch_begin_ns,
 		.launch_end_ns = e->launch_end_ns,
 		.correlation = e->correlation,
-		.asked_ns = g->asked_ns,
+		.last_launch_ns = g->last_launch_ns,
 		.gpu = g->index,
 		.launch_track = e->launch_track,
 		.launch_name = e->launch_name,
@@ -345,9 +345,9 @@ static enum status name_note(struct gpu *g, const struct running_work *work, str
 /* Notes what later gaps need about work that begins now. */
 static inline void work_note(struct sweep *s, struct gpu *g, const struct running_work *work)
 {
-	s->streams[work->track <= s->track_count ? work->track : 0].asked_ns =
+	s->streams[work->track <= s->track_count ? work->track : 0].last_launch_ns =
 		work->origin == ORIGIN_LAUNCH ? work->launch_begin_ns : work->begin_ns;
-	g->asked_ns = later(g->asked_ns, work->launch_begin_ns);
+	g->last_launch_ns = later(g->last_launch_ns, work->launch_begin_ns);
 	if (work->end_ns < g->last_end_ns)
 		return;
 	g->last_end_ns = work->end_ns;
@@ -434,7 +434,7 @@ enum status gpu_close(struct sweep *s, struct gpu *g, uint64_t end_ns, struct er
 	static const struct running_work nobody;
 	const struct idle_gap tail = { .begin_ns = g->at_ns,
 				       .end_ns = end_ns,
-				       .asked_ns = g->asked_ns,
+				       .last_launch_ns = g->last_launch_ns,
 				       .gpu = g->index,
 				       .part = PART_TAIL };
 

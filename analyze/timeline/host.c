@@ -116,16 +116,16 @@ static void wall_put(const struct sweep *s, struct host *h, const struct phase_i
 	time_put(&h->wall, &h->held, &h->host_ns, host_certain_ns(s, h, h->gpu_end_ns), st);
 }
 
-/* Assigns owed time to a phase interval. Intervals come in time order, so what lies before this one
- * is in no phase. */
-static void owed_pay(struct host *h, const struct phase_interval *st)
+/* Assigns pending time to a phase interval. Intervals come in time order, so what lies before this
+ * one is in no phase. */
+static void pending_assign(struct host *h, const struct phase_interval *st)
 {
 	const struct phase_interval none = { .phase = PHASE_OTHER };
-	struct owed *all = h->owed.items;
+	struct pending_time *all = h->pending.items;
 	size_t i, kept = 0;
 
-	for (i = 0; i < h->owed.count; i++) {
-		struct owed *o = &all[i];
+	for (i = 0; i < h->pending.count; i++) {
+		struct pending_time *o = &all[i];
 		uint64_t from_ns = earlier(later(o->begin_ns, st->begin_ns), o->end_ns);
 		uint64_t to_ns = later(earlier(o->end_ns, st->end_ns), from_ns);
 
@@ -135,34 +135,34 @@ static void owed_pay(struct host *h, const struct phase_interval *st)
 		if (o->begin_ns < o->end_ns)
 			all[kept++] = *o;
 	}
-	h->owed.count = kept;
+	h->pending.count = kept;
 }
 
-void owed_settle(struct host *h)
+void pending_settle(struct host *h)
 {
 	const struct phase_interval end = { .begin_ns = UINT64_MAX, .end_ns = UINT64_MAX };
 
-	owed_pay(h, &end);
+	pending_assign(h, &end);
 }
 
 /* Notes the rest of a window whose phases are not known yet: a host gap of the step thread may
  * continue into the next window, and is classified there. */
-static enum status owe(struct sweep *s, uint32_t process, struct phase_sums *total,
-		       const struct span *rest, struct error *err)
+static enum status pending_add(struct sweep *s, uint32_t process, struct phase_sums *total,
+			       const struct span *rest, struct error *err)
 {
-	const struct owed owed = { rest->begin_ns, rest->end_ns, total };
+	const struct pending_time one = { rest->begin_ns, rest->end_ns, total };
 
 	if (rest->begin_ns >= rest->end_ns)
 		return ST_OK;
-	return spans_add(s, &s->hosts[process].owed, &owed, sizeof(owed), err);
+	return spans_add(s, &s->hosts[process].pending, &one, sizeof(one), err);
 }
 
 static void account(struct sweep *s, uint32_t process, const struct phase_interval *st)
 {
 	struct host *h = &s->hosts[process];
 
-	if (h->owed.count)
-		owed_pay(h, st);
+	if (h->pending.count)
+		pending_assign(h, st);
 	if (!h->is_open)
 		return; /* the window has not begun */
 	for (size_t i = 0; i < s->gpu_count; i++)
@@ -212,11 +212,11 @@ static enum status gpu_window_close(struct sweep *s, const struct host *h, struc
 
 	for (size_t i = g->busy.head; i < g->busy.count && rest.begin_ns < end_ns; i++) {
 		rest.end_ns = earlier(busy[i].begin_ns, end_ns);
-		TRY(owe(s, g->process, &g->total, &rest, err));
+		TRY(pending_add(s, g->process, &g->total, &rest, err));
 		rest.begin_ns = later(rest.begin_ns, busy[i].end_ns);
 	}
 	rest.end_ns = end_ns;
-	TRY(owe(s, g->process, &g->total, &rest, err));
+	TRY(pending_add(s, g->process, &g->total, &rest, err));
 	sums_add(&g->total, &g->during);
 	g->during = g->held = (struct phase_sums){ 0 };
 	g->busy.head = g->busy.count = 0;
@@ -234,10 +234,10 @@ enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, stru
 	struct span rest = { h->early_ns, *end_ns };
 	if (h->has_host)
 		rest.end_ns = earlier(*end_ns, h->host_begin_ns);
-	TRY(owe(s, process, &h->total, &rest, err));
+	TRY(pending_add(s, process, &h->total, &rest, err));
 	rest = (struct span){ h->host_ns, *end_ns };
 	if (h->has_host)
-		TRY(owe(s, process, &h->total, &rest, err));
+		TRY(pending_add(s, process, &h->total, &rest, err));
 	sums_add(&h->total, &h->early);
 	sums_add(&h->total, &h->wall);
 	*end_ns = later(*end_ns, h->begin_ns);

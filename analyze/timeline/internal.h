@@ -32,7 +32,8 @@ struct span {
 	uint64_t begin_ns, end_ns;
 };
 
-struct owed { /* time of a closed window in which the step thread's phase was not yet known */
+struct pending_time { /* time of a closed window in which the step thread's phase was not yet known
+		       */
 	uint64_t begin_ns, end_ns;
 	struct phase_sums *total; /* the sums to which the time will be added */
 };
@@ -45,8 +46,8 @@ struct gpu {
 	uint64_t at_ns;  /* segments are emitted up to here; at first the window's begin */
 	uint64_t end_ns; /* latest end of work in the current window */
 	uint64_t last_end_ns, last_correlation; /* of the work that ended last so far */
-	uint64_t asked_ns;  /* latest begin of a launch of work that has begun */
-	uint8_t *has_begun; /* bit set of names of kernels that have begun, in any window */
+	uint64_t last_launch_ns; /* latest begin of a launch of work that has begun */
+	uint8_t *has_begun;      /* bit set of names of kernels that have begun, in any window */
 	size_t has_begun_size;
 	struct span_queue group; /* u32: work that begins at group_ns and does not run yet */
 	uint64_t group_ns;
@@ -73,7 +74,7 @@ struct host { /* a process; members belong to the current window unless noted */
 	uint64_t early_ns; /* `host_ns`, `wall` and `held` between begin_ns and host_begin_ns */
 	struct phase_sums early, early_held;
 	struct span_queue intervals; /* struct phase_interval: a queue */
-	struct span_queue owed;      /* struct owed */
+	struct span_queue pending;   /* struct pending_time */
 	/* Members for all windows. */
 	bool any_window, any_gpu, any_mark;
 	uint64_t first_ns, last_ns, span_ns, events;
@@ -85,7 +86,7 @@ struct host { /* a process; members belong to the current window unless noted */
 enum { WAITS_MAX = 1 << 16 };
 struct stream {                  /* launches and waits of a stream, in time order */
 	struct span_queue waits; /* u64: begins of waits for events, about the last WAITS_MAX */
-	uint64_t asked_ns;       /* begin of the latest op's launch, or of the op if it has none */
+	uint64_t last_launch_ns; /* begin of the latest op's launch, or of the op if it has none */
 	uint64_t id;             /* stream id, from the track */
 };
 
@@ -154,8 +155,8 @@ void sums_add(struct phase_sums *into, const struct phase_sums *from);
 enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, struct error *err);
 /* Closes the current window; *end_ns becomes its end. */
 enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, struct error *err);
-/* Call it after the last phase interval: assigns all owed time to no phase. */
-void owed_settle(struct host *h);
+/* Call it after the last phase interval: assigns all pending time to no phase. */
+void pending_settle(struct host *h);
 void sums_move(struct phase_sums *into, struct phase_sums *held);
 /* Adds what was held back, because the window reaches beyond it. */
 static inline void sums_release(struct phase_sums *into, struct phase_sums *held)

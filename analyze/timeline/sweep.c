@@ -112,7 +112,7 @@ void sweep_close(struct sweep *s)
 		gpu_free(s->gpus[i]);
 	for (size_t i = 0; s->hosts && i <= s->host_count; i++) {
 		spans_release(&s->hosts[i].intervals);
-		spans_release(&s->hosts[i].owed);
+		spans_release(&s->hosts[i].pending);
 	}
 	for (size_t i = 0; s->streams && i <= s->track_count; i++)
 		spans_release(&s->streams[i].waits);
@@ -464,7 +464,7 @@ enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *
 	s->segments.count = s->gaps.count = 0;
 	for (uint32_t i = 1; i <= s->host_count; i++) {
 		TRY(window_close(s, i, UINT64_MAX, err));
-		owed_settle(&s->hosts[i]);
+		pending_settle(&s->hosts[i]);
 	}
 	*segments = s->segments.items;
 	*count = s->segments.count;

@@ -66,7 +66,7 @@ struct idle_gap {
 	uint64_t begin_ns, end_ns;
 	uint64_t launch_begin_ns, launch_end_ns; /* the whole call L, even if filtered */
 	uint64_t correlation;                    /* of E and L */
-	uint64_t asked_ns; /* latest begin of a launch of work that began before E */
+	uint64_t last_launch_ns; /* latest begin of a launch of work that began before E */
 	uint32_t gpu;
 	uint32_t launch_track, launch_name, launch_path; /* of L; 0: none */
 	uint8_t part, origin;                            /* in PART_TAIL no event ends the gap */

@@ -13,8 +13,8 @@ struct slot {
 	bool done;
 };
 
-struct ahead {
-	ahead_work work;
+struct job_queue {
+	job_queue_work work;
 	void *self;
 	pthread_mutex_t lock; /* protects everything below */
 	pthread_cond_t given, done;
@@ -26,14 +26,14 @@ struct ahead {
 	struct slot ring[];
 };
 
-static struct slot *slot_at(struct ahead *a, size_t i)
+static struct slot *slot_at(struct job_queue *a, size_t i)
 {
 	return &a->ring[i % a->depth];
 }
 
 /* Runs the oldest job that has not begun.  The lock is held on entry and exit, but not during the
  * work. */
-static void work_one(struct ahead *a)
+static void work_one(struct job_queue *a)
 {
 	struct slot *slot = slot_at(a, a->begun++);
 
@@ -45,7 +45,7 @@ static void work_one(struct ahead *a)
 
 static void *run(void *arg)
 {
-	struct ahead *a = arg;
+	struct job_queue *a = arg;
 
 	pthread_mutex_lock(&a->lock);
 	for (;;) {
@@ -60,10 +60,10 @@ static void *run(void *arg)
 	return NULL;
 }
 
-enum status ahead_open(struct ahead **out, unsigned threads, size_t depth, ahead_work work,
-		       void *self, struct error *err)
+enum status job_queue_open(struct job_queue **out, unsigned threads, size_t depth,
+			   job_queue_work work, void *self, struct error *err)
 {
-	struct ahead *a = calloc(1, sizeof(*a) + (depth ? depth : 1) * sizeof(a->ring[0]));
+	struct job_queue *a = calloc(1, sizeof(*a) + (depth ? depth : 1) * sizeof(a->ring[0]));
 
 	*out = NULL;
 	if (!a)
@@ -88,12 +88,12 @@ enum status ahead_open(struct ahead **out, unsigned threads, size_t depth, ahead
 	return ST_OK;
 }
 
-bool ahead_is_full(const struct ahead *a)
+bool job_queue_is_full(const struct job_queue *a)
 {
 	return a->count == a->depth;
 }
 
-void ahead_give(struct ahead *a, void *job)
+void job_queue_give(struct job_queue *a, void *job)
 {
 	if (!a->threads)
 		a->work(a->self, job);
@@ -104,7 +104,7 @@ void ahead_give(struct ahead *a, void *job)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void *take(struct ahead *a, bool works)
+static void *take(struct job_queue *a, bool works)
 {
 	struct slot *slot = slot_at(a, a->first);
 	void *job;
@@ -125,17 +125,17 @@ static void *take(struct ahead *a, bool works)
 	return job;
 }
 
-void *ahead_take(struct ahead *a)
+void *job_queue_take(struct job_queue *a)
 {
 	return take(a, true);
 }
 
-void *ahead_wait(struct ahead *a)
+void *job_queue_wait(struct job_queue *a)
 {
 	return take(a, false);
 }
 
-void ahead_close(struct ahead *a)
+void job_queue_close(struct job_queue *a)
 {
 	unsigned i;
 
@@ -153,7 +153,7 @@ void ahead_close(struct ahead *a)
 	free(a);
 }
 
-unsigned ahead_cores(void)
+unsigned usable_cores(void)
 {
 	cpu_set_t set;
 	int count;

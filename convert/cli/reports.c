@@ -51,7 +51,7 @@ enum status choose_run(struct run *r, struct error *err)
 {
 	struct run_choice choice = { r->own.run, TOOL, "converted", r->common.quiet, 0, 0 };
 	struct engine_request request = request_of(r, r->paths.paths);
-	unsigned cores = r->common.threads ? (unsigned)r->common.threads : ahead_cores();
+	unsigned cores = r->common.threads ? (unsigned)r->common.threads : usable_cores();
 	struct engine_result result;
 	struct runs runs = { .count = 0 };
 

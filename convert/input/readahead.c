@@ -20,8 +20,8 @@ struct block {          /* a job of `crew` */
 struct input_ahead {
 	unpack_from from;
 	void *self;
-	struct ahead *crew; /* one thread, so blocks are read in order */
-	struct block *now;  /* the block being returned; NULL: none yet */
+	struct job_queue *crew; /* one thread, so blocks are read in order */
+	struct block *now;      /* the block being returned; NULL: none yet */
 	struct block blocks[BLOCKS];
 };
 
@@ -52,12 +52,12 @@ enum status input_ahead_open(struct input_ahead **out, unpack_from from, void *s
 	a->from = from;
 	a->self = self;
 	a->now = NULL;
-	if (ahead_open(&a->crew, 1, BLOCKS, fill_block, a, err) != ST_OK) {
+	if (job_queue_open(&a->crew, 1, BLOCKS, fill_block, a, err) != ST_OK) {
 		free(a);
 		return ST_MEMORY;
 	}
 	for (unsigned i = 0; i < BLOCKS; i++)
-		ahead_give(a->crew, &a->blocks[i]);
+		job_queue_give(a->crew, &a->blocks[i]);
 	*out = a;
 	return ST_OK;
 }
@@ -68,7 +68,7 @@ enum status input_ahead_lend(struct input_ahead *a, const uint8_t **bytes, size_
 	struct block *last = a->now, *b = last;
 
 	if (!b || (!b->len && !b->is_last))
-		b = a->now = ahead_wait(a->crew);
+		b = a->now = job_queue_wait(a->crew);
 	if (!b->len) { /* *bytes may be in the previous block, which is reused only later */
 		if (b->fault.status != ST_OK && err)
 			*err = b->fault;
@@ -77,7 +77,7 @@ enum status input_ahead_lend(struct input_ahead *a, const uint8_t **bytes, size_
 	if (*len)
 		memcpy(b->bytes + b->at - *len, *bytes, *len);
 	if (last && b != last)
-		ahead_give(a->crew, last);
+		job_queue_give(a->crew, last);
 	*bytes = b->bytes + b->at - *len;
 	*len += b->len;
 	b->at += b->len;
@@ -89,6 +89,6 @@ void input_ahead_close(struct input_ahead *a)
 {
 	if (!a)
 		return;
-	ahead_close(a->crew);
+	job_queue_close(a->crew);
 	free(a);
 }

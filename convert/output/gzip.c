@@ -124,7 +124,7 @@ struct gzip {
 	void *self;
 	int level;
 	unsigned threads;
-	struct ahead *crew; /* NULL: no second block yet */
+	struct job_queue *crew; /* NULL: no second block yet */
 	/* Filled, deflated and written in turn; NULL: not allocated yet. */
 	struct block *blocks[THREADS_MOST + SPARE_JOBS + 1];
 	size_t turn; /* index of the block that is being filled */
@@ -200,11 +200,11 @@ static enum status give_block(struct gzip *g, struct error *err)
 	struct block *b = g->blocks[g->turn];
 
 	if (!g->crew)
-		TRY(ahead_open(&g->crew, g->threads, g->threads + SPARE_JOBS, pack, g, err));
-	if (ahead_is_full(g->crew))
-		TRY(write_block(g, ahead_take(g->crew), err));
+		TRY(job_queue_open(&g->crew, g->threads, g->threads + SPARE_JOBS, pack, g, err));
+	if (job_queue_is_full(g->crew))
+		TRY(write_block(g, job_queue_take(g->crew), err));
 	TRY(next_block(g, (g->turn + 1) % (g->threads + SPARE_JOBS + 1), err));
-	ahead_give(g->crew, b);
+	job_queue_give(g->crew, b);
 	return ST_OK;
 }
 
@@ -264,7 +264,7 @@ enum status gzip_finish(struct gzip *g, struct error *err)
 	uint8_t tail[10] = { 3, 0 };
 	struct block *b;
 
-	while (g->crew && (b = ahead_take(g->crew)) != NULL)
+	while (g->crew && (b = job_queue_take(g->crew)) != NULL)
 		TRY(write_block(g, b, err));
 	b = g->blocks[g->turn];
 	if (b->len) {
@@ -280,7 +280,7 @@ void gzip_free(struct gzip *g)
 {
 	if (!g)
 		return;
-	ahead_close(g->crew);
+	job_queue_close(g->crew);
 	for (size_t i = 0; i < sizeof(g->blocks) / sizeof(*g->blocks); i++) {
 		if (g->blocks[i])
 			deflater_release(&g->blocks[i]->deflater);

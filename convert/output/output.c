@@ -45,7 +45,7 @@ struct out {
 	uint64_t bytes, stored;
 	uint64_t ended, largest; /* bytes of all ended files; of the largest one */
 	unsigned threads;
-	struct ahead *crew;               /* writes blocks of a regular file; NULL: not started */
+	struct job_queue *crew;           /* writes blocks of a regular file; NULL: not started */
 	struct out_block *now;            /* the block that is being filled */
 	struct out_block *blocks[BLOCKS]; /* NULL: not allocated yet */
 	size_t turn;                      /* index of `now` in `blocks` */
@@ -152,7 +152,8 @@ static enum status settle_blocks(struct out *o, bool all, struct error *err)
 	struct out_block *p;
 	int fault = 0;
 
-	while (o->crew && (all || ahead_is_full(o->crew)) && (p = ahead_take(o->crew)) != NULL) {
+	while (o->crew && (all || job_queue_is_full(o->crew)) &&
+	       (p = job_queue_take(o->crew)) != NULL) {
 		o->stored += p->filled;
 		fault = fault ? fault : p->fault;
 		p->filled = 0;
@@ -181,12 +182,12 @@ static enum status give_block(struct out *o, struct error *err)
 	struct out_block *p = o->now;
 
 	if (!o->crew)
-		TRY(ahead_open(&o->crew, 1, BLOCKS - 1, write_block, o, err));
+		TRY(job_queue_open(&o->crew, 1, BLOCKS - 1, write_block, o, err));
 	TRY(settle_blocks(o, false, err));
 	p->at = o->given;
 	o->given += p->filled;
 	TRY(next_block(o, err));
-	ahead_give(o->crew, p);
+	job_queue_give(o->crew, p);
 	return ST_OK;
 }
 
@@ -225,7 +226,7 @@ static enum status end_file(struct out *o, struct error *err)
 
 	if (status == ST_OK)
 		status = settle_blocks(o, true, err);
-	ahead_close(o->crew);
+	job_queue_close(o->crew);
 	o->crew = NULL;
 	o->given = 0;
 	TRY(status);
@@ -425,7 +426,7 @@ void out_free(struct out *o)
 	if (!o)
 		return;
 	gzip_free(o->gzip);
-	ahead_close(o->crew);
+	job_queue_close(o->crew);
 	for (size_t i = 0; i < BLOCKS; i++)
 		free(o->blocks[i]);
 	if (o->fd >= 0 && o->fd != STDOUT_FILENO)

@@ -30,7 +30,7 @@ struct budget options_budget(const struct common_options *o, const char *scratch
 	return (struct budget){
 		.opening = (size_t)(o->memory_bytes / 8 * 3),
 		.resident = RESIDENT_BYTES,
-		.threads = (unsigned)(o->threads ? o->threads : ahead_cores()) - 1,
+		.threads = (unsigned)(o->threads ? o->threads : usable_cores()) - 1,
 		.scratch = scratch,
 	};
 }

@@ -412,7 +412,7 @@ int main(int argc, char **argv)
 {
 	static struct bench b;
 	double millions = argc > 1 ? atof(argv[1]) : 2, bytes, by_print;
-	unsigned cores = ahead_cores();
+	unsigned cores = usable_cores();
 
 	b.batches = (size_t)(millions * 1e6 / BATCH) + 1;
 	make_tables(&b);

@@ -303,11 +303,11 @@ static const char *late_text(const struct page *p, const struct waits *all, stru
 	if (!w)
 		return NULL;
 	struct time_unit unit = time_unit_of(all->all_ns, 1);
-	return blocks_text(b, "all ranks together wait %s of %s %s %s for %s, last in %s of %s",
-			   show_time(b, w->made_ns, &unit), show_time(b, all->all_ns, &unit),
-			   unit.name, p->has_steps ? "per step" : "in all",
-			   rank_text(p, w->rank, b), show_count(b, w->last),
-			   show_count(b, w->matched));
+	return blocks_text(
+		b, "all ranks together wait %s of %s %s %s for %s, which is last in %s of %s",
+		show_time(b, w->made_ns, &unit), show_time(b, all->all_ns, &unit), unit.name,
+		p->has_steps ? "per step" : "in all", rank_text(p, w->rank, b),
+		show_count(b, w->last), show_count(b, w->matched));
 }
 
 /* Returns "24 of 24 collectives matched between ranks"; NULL: there are no collectives. */

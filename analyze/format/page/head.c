@@ -340,17 +340,17 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 			  "%s launch%s without GPU events: the GPU was not recorded",
 			  show_count(b, calls), calls == 1 ? "" : "es");
 	else if (with == work)
-		add_spanf(b, w, TOKEN_TEXT, "all %s GPU events have their launch", all);
+		add_spanf(b, w, TOKEN_TEXT, "all %s GPU events have a launch", all);
 	else
-		add_spanf(b, w, TOKEN_TEXT, "%s of %s GPU events have their launch",
+		add_spanf(b, w, TOKEN_TEXT, "%s of %s GPU events have a launch",
 			  show_count(b, with), all);
 	all = show_count(b, calls);
 	if (!work || !calls || p->is_sampled)
 		return;
 	if (!without)
-		add_spanf(b, w, TOKEN_TEXT, " and all %s launches their event", all);
+		add_spanf(b, w, TOKEN_TEXT, ", and all %s launches a GPU event", all);
 	else
-		add_spanf(b, w, TOKEN_TEXT, ", %s of %s launches their event",
+		add_spanf(b, w, TOKEN_TEXT, ", and %s of %s launches a GPU event",
 			  show_count(b, calls - without), all);
 }
 
@@ -370,7 +370,7 @@ static void add_source(const struct page *p, struct blocks *b)
 	bool is_kineto = !strncmp(text_of(&p->inputs, 0, "format", ""), "Kineto", 6);
 
 	if (all_true(&p->trust, "counts_losses")) {
-		add_spanf(b, w, TOKEN_DIM, "%s, %s; the collector took %s ms",
+		add_spanf(b, w, TOKEN_DIM, "%s, %s; recording used %s ms",
 			  lost_records(p) ? "records were lost" : "no record was lost",
 			  all_true(&p->inputs, "whole") ? "the log was closed"
 							: "the log was not closed",
@@ -391,10 +391,10 @@ static void add_source(const struct page *p, struct blocks *b)
 	for (size_t i = 0; i < phases.count; i++)
 		is_inferred |= view_u64(&phases, i, "inferred") == 1;
 	if (p->ranks.count > 1 && world > p->ranks.count)
-		add_spanf(b, w, TOKEN_DIM, DOT "%s of the %s ranks not given",
+		add_spanf(b, w, TOKEN_DIM, DOT "%s of the %s ranks are not in the inputs",
 			  show_count(b, world - p->ranks.count), show_count(b, world));
 	else if (p->ranks.count == 1 && is_inferred)
-		add_span(b, w, TOKEN_DIM, DOT "~ inferred");
+		add_span(b, w, TOKEN_DIM, DOT "~ inferred phases");
 }
 
 /* Adds each reason once, for all ranks together. */

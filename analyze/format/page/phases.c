@@ -183,8 +183,8 @@ static struct block_table *add_columns(const struct page *p, const struct time_u
 		{ .title = blocks_text(b, "%% of %s", step_word(p)), .end = 32, .title_at = 23 },
 		{ .hidden = IN(MEDIUM_MD), .at = 34, .width = bar, .class = "one", .is_bar = true },
 		{ .text = "GPU busy",
-		  .html = blocks_text(b, "GPU busy\nfor it, %s", unit->name),
-		  .md = "GPU busy for it, ms",
+		  .html = blocks_text(b, "GPU work\nlaunched, %s", unit->name),
+		  .md = "GPU work launched, ms",
 		  .hidden = without_gpu,
 		  .end = 67 - shift },
 		{ .text = p->is_sampled ? "unseen" : "idle",
@@ -194,8 +194,8 @@ static struct block_table *add_columns(const struct page *p, const struct time_u
 		  .hidden = without_gpu,
 		  .end = 76 - shift },
 		{ .text = bar < BAR_WIDE  ? ""
-			  : p->is_sampled ? "\xe2\x96\x88 from it \xe2\x95\xb1 unseen"
-					  : "\xe2\x96\x88 from it \xe2\x96\x91 meanwhile",
+			  : p->is_sampled ? "\xe2\x96\x88 GPU work \xe2\x95\xb1 unseen"
+					  : "\xe2\x96\x88 GPU work \xe2\x96\x91 GPU idle",
 		  .hidden = without_gpu | IN(MEDIUM_MD),
 		  .html = "",
 		  .at = 78 - shift,

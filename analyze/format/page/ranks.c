@@ -107,7 +107,7 @@ void build_steps_of_ranks(const struct page *p, struct blocks *b)
 	if (!is_by_step)
 		return;
 	r = add_row(b, t, TOKEN_DIM, NULL);
-	add_cell(r, "apart");
+	add_cell(r, "diff");
 	for (size_t k = 0; k < values; k++) {
 		double low = INFINITY, high = 0;
 
@@ -387,7 +387,7 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 		{ .title = two ? rank_text(p, 0, b) : "min", .end = two ? 78 : 70 },
 		{ .title = two ? rank_text(p, 1, b) : "median", .end = two ? 88 : 79 },
 		{ .title = "max", .hidden = two ? IN(MEDIUM_TEXT) : 0, .end = 88 },
-		{ .title = two ? "apart" : "over mean", .end = 98 },
+		{ .title = two ? "diff" : "over mean", .end = 98 },
 		{ .at = 0 },
 	};
 	struct spread rest = { .name = "" };

@@ -120,10 +120,10 @@ static void add_next(const struct page *p, struct blocks *b)
 
 	if (!v.count) {
 		add_section(b, "Replay", NULL);
-		add_sentence(b, ROLE_TEXT, 14,
-			     "No step is replayed: that takes two complete marked steps of a "
-			     "process, of which the first is left out (--phases can name other "
-			     "marks).");
+		add_sentence(
+			b, ROLE_TEXT, 14,
+			"No step is replayed: a process needs two complete marked steps, and the "
+			"first one is not replayed (--phases can name other marks).");
 	}
 	for (size_t i = 0; i < v.count; i++) {
 		double before_ns = view_number(&v, i, "baseline_step_ns");
@@ -137,7 +137,7 @@ static void add_next(const struct page *p, struct blocks *b)
 		unit = time_unit_of(before_ns, 2);
 		bool is_compute = !strcmp(view_text(&v, i, "next"), "COMPUTE");
 		add_sentencef(b, ROLE_TEXT, 14,
-			      "With %s a step takes %s in place of %s %s (%.2f x); then %s bounds "
+			      "With %s a step takes %s instead of %s %s (%.2f x); then %s bounds "
 			      "it, with %s %s to save%s.",
 			      view_text(&v, i, "edits"), show_time(b, after_ns, &unit),
 			      show_time(b, before_ns, &unit), unit.name,
@@ -170,14 +170,14 @@ void build_replay(const struct page *p, struct blocks *b)
 		      plural(view_u64(&job, 0, "steps")),
 		      show_count(b, view_u64(&job, 0, "ranks")));
 	if (isfinite(mw))
-		add_sentencef(b, ROLE_TEXT, 14,
-			      "If the worst 3 %% of the ranks were like the others, %.0f %% of the "
-			      "slowdown would disappear%s.",
-			      100 * mw,
-			      isfinite(ms)
-				      ? blocks_text(b, "; with the last pipeline stage, %.0f %%",
-						    rint(100 * ms) + 0.) /* avoids -0 */
-				      : "");
+		add_sentencef(
+			b, ROLE_TEXT, 14,
+			"If the slowest 3 %% of the ranks were like the others, %.0f %% of the "
+			"slowdown would disappear%s.",
+			100 * mw,
+			isfinite(ms) ? blocks_text(b, "; with the last pipeline stage, %.0f %%",
+						   rint(100 * ms) + 0.) /* avoids -0 */
+				     : "");
 	if (p->medium != MEDIUM_HTML)
 		return;
 	add_heat(&ranks, "dp", "dp", "stage", "stage", b);

@@ -201,8 +201,8 @@ static enum status walk(struct critical *s, const struct path_part *step, uint64
 	if (s->processes[step->process].is_refused || s->part_count >= RECORDS_MAX)
 		return part_add(s, &part, err);
 	walked->count = 0;
-	TRY(critical_walk(&s->graph, step->process, later(begin_ns, s->from_ns),
-			  earlier(end_ns, s->to_ns), walked, err));
+	TRY(critical_path_find(&s->graph, step->process, later(begin_ns, s->from_ns),
+			       earlier(end_ns, s->to_ns), walked, err));
 	/* Sum up the segments of a walk by kind and name. */
 	sort_rows(walked->items, walked->count, sizeof(*walked->items), by_kind);
 	for (size_t i = 0; i < walked->count; i++) {

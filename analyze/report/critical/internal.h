@@ -67,5 +67,5 @@ void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks);
 void critical_forget(struct critical_graph *g, const uint64_t *keep_ns, uint32_t *last,
 		     size_t tracks);
 /* Appends the path from `end_ns` back to `begin_ns` to `out`. */
-enum status critical_walk(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
-			  uint64_t end_ns, struct path_segments *out, struct error *err);
+enum status critical_path_find(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
+			       uint64_t end_ns, struct path_segments *out, struct error *err);

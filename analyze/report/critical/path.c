@@ -364,8 +364,8 @@ static bool ends_later(const struct critical_graph *g, uint32_t a, uint32_t b, u
 	return a_ns != b_ns ? a_ns > b_ns : a > b;
 }
 
-enum status critical_walk(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
-			  uint64_t end_ns, struct path_segments *out, struct error *err)
+enum status critical_path_find(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
+			       uint64_t end_ns, struct path_segments *out, struct error *err)
 {
 	struct walk w = { .g = g,
 			  .process = process,

@@ -16,7 +16,7 @@ struct job {
 
 struct log_readahead {
 	const struct log_index *index;
-	struct ahead *ahead;
+	struct job_queue *queue;
 	unsigned threads;
 	enum log_keep keep;
 	size_t begun;              /* number of blocks for which a job was created */
@@ -50,7 +50,7 @@ enum status log_readahead_open(struct log_readahead **out, const struct log_inde
 	a->threads = threads;
 	a->keep = threads ? LOG_KEEP_ALL : sparing ? LOG_KEEP_LEAST : LOG_KEEP_CHUNK;
 	a->depth = depth;
-	st = ahead_open(&a->ahead, threads, depth, open_block, NULL, err);
+	st = job_queue_open(&a->queue, threads, depth, open_block, NULL, err);
 	if (st == ST_OK)
 		return ST_OK;
 	log_readahead_close(a);
@@ -64,7 +64,7 @@ void log_readahead_close(struct log_readahead *a)
 
 	if (!a)
 		return;
-	ahead_close(a->ahead); /* no thread works on a job after this */
+	job_queue_close(a->queue); /* no thread works on a job after this */
 	for (size_t i = 0; i < a->depth; i++)
 		log_cursor_free(a->jobs[i].cursor);
 	while ((c = a->spares)) {
@@ -76,7 +76,7 @@ void log_readahead_close(struct log_readahead *a)
 
 static void give_jobs(struct log_readahead *a)
 {
-	for (; a->begun < a->index->count && !ahead_is_full(a->ahead); a->begun++) {
+	for (; a->begun < a->index->count && !job_queue_is_full(a->queue); a->begun++) {
 		struct job *job = &a->jobs[a->begun % a->depth];
 
 		*job = (struct job){
@@ -84,7 +84,7 @@ static void give_jobs(struct log_readahead *a)
 		};
 		if (a->spares)
 			a->spares = log_cursor_head(a->spares)->spare;
-		ahead_give(a->ahead, job);
+		job_queue_give(a->queue, job);
 	}
 }
 
@@ -94,7 +94,7 @@ enum status log_readahead_next(struct log_readahead *a, struct log_cursor **out,
 	enum status st;
 
 	give_jobs(a);
-	job = ahead_take(a->ahead);
+	job = job_queue_take(a->queue);
 	*out = job->cursor;
 	job->cursor = NULL;
 	st = job->status;

@@ -27,28 +27,28 @@ static void run_jobs(unsigned threads)
 {
 	static struct job jobs[JOBS];
 	struct error err = { 0 };
-	struct ahead *a;
+	struct job_queue *a;
 	uint32_t add = 5, given = 0, taken = 0, wrong = 0;
 
-	CHECK(ahead_open(&a, threads, DEPTH, square, &add, &err) == ST_OK);
-	CHECK(ahead_take(a) == NULL);
+	CHECK(job_queue_open(&a, threads, DEPTH, square, &add, &err) == ST_OK);
+	CHECK(job_queue_take(a) == NULL);
 	while (taken < JOBS) {
-		while (given < JOBS && !ahead_is_full(a)) {
+		while (given < JOBS && !job_queue_is_full(a)) {
 			jobs[given] = (struct job){ .number = given };
-			ahead_give(a, &jobs[given++]);
+			job_queue_give(a, &jobs[given++]);
 		}
 		CHECK(given - taken <= DEPTH);
-		struct job *j = ahead_take(a);
+		struct job *j = job_queue_take(a);
 
 		wrong += j != &jobs[taken] || j->done != 1 || j->result != taken * taken + add;
 		taken++;
 	}
 	CHECK(wrong == 0);
-	CHECK(ahead_take(a) == NULL);
-	ahead_close(a);
+	CHECK(job_queue_take(a) == NULL);
+	job_queue_close(a);
 }
 
-void test_ahead_in_order(void)
+void test_job_queue_in_order(void)
 {
 	unsigned threads;
 
@@ -57,22 +57,22 @@ void test_ahead_in_order(void)
 }
 
 /* Closed with jobs that nobody took: none is at work afterwards. */
-void test_ahead_closed_early(void)
+void test_job_queue_closed_early(void)
 {
 	struct job jobs[DEPTH] = { { 0 } };
 	struct error err = { 0 };
-	struct ahead *a;
+	struct job_queue *a;
 	uint32_t add = 1, i;
 
 	for (i = 0; i < 50; i++) {
 		uint32_t k;
 
-		CHECK(ahead_open(&a, 3, DEPTH, square, &add, &err) == ST_OK);
+		CHECK(job_queue_open(&a, 3, DEPTH, square, &add, &err) == ST_OK);
 		for (k = 0; k < DEPTH; k++)
-			ahead_give(a, &jobs[k]);
-		CHECK(ahead_is_full(a));
-		ahead_close(a);
+			job_queue_give(a, &jobs[k]);
+		CHECK(job_queue_is_full(a));
+		job_queue_close(a);
 	}
 	CHECK(jobs[0].done <= 50);
-	CHECK(ahead_cores() >= 1);
+	CHECK(usable_cores() >= 1);
 }
