@@ -394,7 +394,7 @@ static void add_source(const struct page *p, struct blocks *b)
 		add_spanf(b, w, TOKEN_DIM, DOT "%s of the %s ranks are not in the inputs",
 			  show_count(b, world - p->ranks.count), show_count(b, world));
 	else if (p->ranks.count == 1 && is_inferred)
-		add_span(b, w, TOKEN_DIM, DOT "~ inferred phases");
+		add_span(b, w, TOKEN_DIM, DOT "~ inferred");
 }
 
 /* Adds each reason once, for all ranks together. */
