@@ -330,7 +330,8 @@ static bool tell_other_input(const struct facts *f, char sentence[FINDING_TEXT])
 	size_t live = owners ? table_column(owners, "live_bytes") : 0;
 	char a[NUMBER_TEXT], b[NUMBER_TEXT];
 
-	if (tables_sum(f->tables, "hang_calls", "seq")) {
+	if (tables_sum(f->tables, "hang_calls", "seq") &&
+	    !table_count(tables_find(f->tables, "hang_open"))) {
 		snprintf(sentence, FINDING_TEXT,
 			 "These are dumps of PyTorch's Flight Recorder: collectives without the "
 			 "GPU's times. --report hang names every process group that hangs.");

@@ -845,6 +845,15 @@ def nccl_windows(r):
     r.equal("NCCL makes no events behind the windows", r.truth["mask"], 0)
 
 
+def nccl_hang(r):
+    """Ranks 0 and 2 have called a collective that rank 1 has not, and all were killed then."""
+    tables = analyzed(r, "hang")
+    said = [row["sentence"] for row in tables["hang"]]
+    r.equal("who waits for whom", said, ["AllReduce 30 of process group %#x hangs: rank 1 never requested it; ranks 0, 2 wait." % NCCL_HASH])
+    r.holds("no dumps: %r" % tables["verdict"], "dumps" not in str(tables["verdict"]))
+    r.equal("all hung", [rank["hang_open"] and rank["hang_open"]["step"] for rank in tables["ranks"]], [29] * 3)
+
+
 def nccl_crowd(r):
     """More communicators than there are places: what has none is not recorded, and counted."""
     r.equal("exit code", r.code, 0)
@@ -1142,6 +1151,7 @@ row("nccl-behind-a-warm-up", nccl(5, 4), program="tacho-record -q --nccl all -- 
     window="schedule:wait=20,warmup=200,active=4,repeat=1")
 row("nccl-windows", nccl_windows, program="tacho-record -q --nccl all -- fake/fake_nccl 5 30",
     window="schedule:wait=3,active=3,repeat=3", **fake(enable_us=20000))
+row("nccl-hang", nccl_hang, program="tacho-record -q -- fake/fake_nccl 5 30 0 job")
 row("nccl-crowd", nccl_crowd, program="tacho-record -q -- fake/fake_nccl 7 10 3000", window="steps:0-10")
 row("nccl-not-asked-for", lambda r: r.equal("output", (r.code, "nothing has" in r.out), (3, True)),
     program="tacho-record -q --nccl no -- fake/fake_nccl 7")

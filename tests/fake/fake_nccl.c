@@ -16,9 +16,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,7 +103,7 @@ static void stop(void *handle)
 
 static void pause_us(long us)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
+	nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000 }, NULL);
 }
 
 /* ---- the proxy thread ---- */
@@ -284,6 +286,35 @@ static int init(void **to)
 			      : init_5(to, HASH, &mask, "dp", 2, 16, 1, NULL);
 }
 
+/* Runs this program as ranks 0 to 2 of a job that hangs. */
+static int run_job(char **argv)
+{
+	for (int i = 0; i < 3; i++) {
+		char rank[2] = { (char)('0' + i), '\0' };
+
+		if (fork() == 0) {
+			setenv("RANK", rank, 1);
+			argv[4] = "hang";
+			execv(argv[0], argv);
+			_exit(127);
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+/* All ranks but one make two more collectives, and then all die in that step. */
+static void hang(void)
+{
+	const char *rank = getenv("RANK");
+
+	for (int i = 0; i < 2 && rank && strcmp(rank, "1") != 0; i++)
+		all_reduce();
+	pause_us(1300000);
+	raise(SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *path = getenv("NCCL_PROFILER_PLUGIN");
@@ -292,6 +323,8 @@ int main(int argc, char **argv)
 	void (*tacho_step)(void);
 	char name[32];
 
+	if (argc > 4 && !strcmp(argv[4], "job"))
+		return run_job(argv);
 	version = argc > 1 ? atoi(argv[1]) : 7;
 	snprintf(name, sizeof(name), "ncclProfiler_v%d", version);
 	plugin = library ? dlsym(library, name) : NULL;
@@ -311,6 +344,8 @@ int main(int argc, char **argv)
 		send_receive(2);
 		send_receive(1);
 		pause_us(2000);
+		if (argc > 4 && i == steps - 1)
+			hang();
 	}
 	cudaDeviceSynchronize();
 	for (int i = 0; i < 500 && steps > 10 && mask; i++) /* the window's end may come late */

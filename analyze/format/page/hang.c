@@ -45,7 +45,6 @@ void build_hang(const struct page *p, struct blocks *b)
 	struct view v = page_view(p, "hang");
 	size_t most = p->report == &report_hang ? SIZE_MAX : ON_THE_PAGE;
 
-	add_ranks(p, most, b);
 	for (size_t i = 0; i < v.count && i < most; i++) {
 		struct block *new = add_block(b, BLOCK_WARNING);
 
@@ -72,6 +71,7 @@ void build_hang(const struct page *p, struct blocks *b)
 	if (v.count > most)
 		add_sentencef(b, ROLE_TEXT, 0, "%zu more process groups: --report hang",
 			      v.count - most);
+	add_ranks(p, v.count && most == ON_THE_PAGE ? 1 : most, b);
 	if (!v.count && !page_view(p, "hang_open").count && p->report == &report_hang)
 		add_sentence(
 			b, ROLE_TEXT, 0,

@@ -7,6 +7,8 @@
  *
  * Dumps of PyTorch's Flight Recorder are matched by process group and sequence number, so neither
  * clocks nor complete rings are needed. The group's list of members contains ranks without a dump.
+ * The calls that NCCL's profiler plugin put into Tacho logs are compared in the same way, for ranks
+ * that hung (open.c); the members are those that made a call.
  */
 #include "analyze/report/hang/internal.h"
 
@@ -125,6 +127,19 @@ static enum status member_add(struct group *g, uint64_t rank, struct error *err)
 	return ST_OK;
 }
 
+/* Of calls whose end is unknown, those are taken as complete that every rank has made. */
+static void infer_ends(struct group *g)
+{
+	uint64_t all = UINT64_MAX;
+
+	for (size_t i = 0; i < g->member_count; i++)
+		all = g->members[i].last_seq < all ? g->members[i].last_seq : all;
+	for (size_t i = 0; i < g->member_count; i++) {
+		g->members[i].done_seq = all;
+		g->members[i].open_seq = g->members[i].last_seq > all ? all + 1 : UINT64_MAX;
+	}
+}
+
 /* Lists the ranks in the group's list and those with calls in the group, sorted. */
 static enum status take_members(struct group *g, struct error *err)
 {
@@ -168,6 +183,8 @@ static enum status take_members(struct group *g, struct error *err)
 		if (r->state < STATE_COMPLETED && r->seq < m->open_seq)
 			m->open_seq = r->seq;
 	}
+	if (g->rows[0].state == STATE_CALLED)
+		infer_ends(g);
 	return ST_OK;
 }
 
@@ -475,7 +492,8 @@ const struct report_type report_hang = {
 	.help = "hangs: the collective that a rank did not complete, and the ranks that never came",
 	.tables = TABLES(&table_hang_calls, &table_hang, &table_hang_open),
 	.state_size = sizeof(struct hang),
-	.owned = OWNED(offsetof(struct hang, calls), offsetof(struct hang, ranges)),
+	.owned = OWNED(offsetof(struct hang, calls), offsetof(struct hang, ranges),
+		       offsetof(struct hang, sort_of_schema)),
 	.put = hang_put,
 	.end = hang_end,
 	.finish = hang_finish,

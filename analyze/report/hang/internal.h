@@ -5,7 +5,8 @@
 
 #include "analyze/engine/report.h"
 
-enum { STATE_SCHEDULED, STATE_STARTED, STATE_COMPLETED, STATE_ENDED };
+/* A call that NCCL's profiler plugin recorded is only known to have been made. */
+enum { STATE_CALLED, STATE_SCHEDULED, STATE_STARTED, STATE_COMPLETED, STATE_ENDED };
 enum { KEPT = 128 /* latest collectives that are kept of a group and rank */, TEXT_BYTES = 512 };
 
 #define CALL_COLUMNS(X)                                                                            \
@@ -13,7 +14,7 @@ enum { KEPT = 128 /* latest collectives that are kept of a group and rank */, TE
 	X(CALL_SEQ, "seq", NULL, U64, KEY, "number of the collective in the group")                \
 	X(CALL_OPERATION, "operation", NULL, TEXT, KEY, "requested operation")                     \
 	X(CALL_STATE, "state", NULL, U64, MAX,                                                     \
-	  "0 scheduled, 1 started, 2 completed, 3 ended (gloo does not report how)")               \
+	  "0 called, 1 scheduled, 2 started, 3 completed, 4 ended (gloo does not report how)")     \
 	X(CALL_CREATED, "created_ns", NULL, U64, MAX, "request's time since the Unix epoch")       \
 	X(CALL_SIZES, "sizes", NULL, TEXT, MAX, "sizes of the inputs, as JSON")                    \
 	X(CALL_TYPES, "types", NULL, TEXT, MAX, "types of the inputs, as JSON")                    \
@@ -56,7 +57,9 @@ struct call;
 struct open_range;
 struct hang { /* state for one input */
 	struct call *calls;
-	size_t count, cap;
+	size_t count, cap, kept; /* `kept` of them are left since older ones were dropped */
+	uint8_t *sort_of_schema; /* enum sort of calls.c */
+	size_t sort_cap;
 	struct open_range *ranges; /* that were open at the end of a window */
 	size_t range_count, range_cap;
 };
@@ -64,6 +67,9 @@ enum status hang_put(struct accumulator *f, const struct sorted_batch *w, struct
 enum status hang_end(struct accumulator *f, struct error *err);
 /* Keeps a range that was open at the end of a window. */
 enum status hang_open_put(struct hang *s, const struct event *e, struct error *err);
+/* Adds the ranks that hung to the table hang_open. */
 enum status hang_open_end(struct accumulator *f, struct error *err);
+/* Returns whether a process is in the table hang_open. */
+bool hang_is_open(const struct accumulator *f, uint32_t process);
 /* Writes the sentences of the ranks, which name each other. */
 enum status hang_open_finish(struct tables *all, struct error *err);

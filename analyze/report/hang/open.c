@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 RANK_TABLE_TYPE(hang_open, &table_ranks, OPEN_COLUMNS, .nest = NEST_OBJECT, .is_finished = true,
 		.is_seldom = true, .null_texts = "inside collective recorder stacks sentence");
@@ -104,6 +105,19 @@ static enum status put_ranges(struct accumulator *f, uint32_t process, union val
 	return collective ? acc_text(f, "hang_open", &row[OPEN_COLLECTIVE],
 				     trace_text(f->trace, collective->name, NULL), err)
 			  : ST_OK;
+}
+
+bool hang_is_open(const struct accumulator *f, uint32_t process)
+{
+	struct table *t = tables_find(f->tables, "hang_open");
+	union value keys[RANK_KEYS], *row;
+
+	acc_rank(f, process, keys);
+	for (size_t i = 0; (row = table_at(t, i)); i++)
+		if (row[0].u64 == keys[0].u64 && !strcmp(row[1].text, keys[1].text) &&
+		    row[2].u64 == keys[2].u64)
+			return true;
+	return false;
 }
 
 enum status hang_open_end(struct accumulator *f, struct error *err)
