@@ -69,6 +69,8 @@ static void step_begins(uint32_t word, bool numbered, uint64_t number)
 {
 	struct thread_state *thread = session_thread_at(word, true);
 
+	if (UNLIKELY(!thread) && is_worker()) /* it has just noticed that it was cloned */
+		thread = session_thread_at(session_word_now(), true);
 	if (UNLIKELY(!thread))
 		return;
 	if (!numbered)
@@ -168,9 +170,15 @@ static inline void pop(void)
 		session_feed_range(WINDOW_RANGE_END, name);
 }
 
+/* First the thread, as a new process may not be allowed the system calls that a new name takes. */
+static inline bool takes_names(uint32_t word)
+{
+	return UNLIKELY(word) && session_thread_at(word, true);
+}
+
 void tacho_phase_push(const char *name)
 {
-	if (UNLIKELY(session_word_now()))
+	if (takes_names(session_word_now()))
 		push(name_find(name), RANGE_PHASE);
 }
 
@@ -181,7 +189,7 @@ void tacho_phase_push_id(uint32_t name)
 
 void tacho_range_push(const char *name)
 {
-	if (UNLIKELY(session_word_now()))
+	if (takes_names(session_word_now()))
 		push(name_find(name), RANGE_ANNOTATION);
 }
 
@@ -235,7 +243,7 @@ void tacho_counter_id(uint32_t name, double value)
 
 void tacho_counter(const char *name, double value)
 {
-	if (UNLIKELY(session_word_now() & MODE_RECORD))
+	if (takes_names(session_word_now() & MODE_RECORD ? session_word_now() : 0))
 		tacho_counter_id(name_find(name), value);
 }
 
@@ -243,7 +251,7 @@ void tacho_mark(const char *name)
 {
 	uint32_t word = session_word_now();
 
-	if (UNLIKELY(word & MODE_RECORD))
+	if (takes_names(word & MODE_RECORD ? word : 0))
 		put_instant(word, KIND_MARK, name_find(name), 0);
 }
 

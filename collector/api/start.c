@@ -68,16 +68,25 @@ static void forked_parent(void)
 		nvtx_names_unlock();
 }
 
+static void tell_probes(void)
+{
+	for (const struct probe_type *const *probe = probe_types; *probe; probe++)
+		if ((*probe)->forked)
+			(*probe)->forked();
+}
+
 static void forked_child(void)
 {
-	const struct probe_type *const *probe;
-
 	if (!session_forked_child())
 		return;
 	nvtx_names_unlock();
-	for (probe = probe_types; *probe; probe++)
-		if ((*probe)->forked)
-			(*probe)->forked();
+	tell_probes();
+}
+
+static void cloned_child(void)
+{
+	if (session_cloned_child())
+		tell_probes();
 }
 
 /* Returns whether this process was started under a seccomp filter that the recorder does not
@@ -145,6 +154,7 @@ static void start(void)
 	session_init(&config, &helper);
 	if (config.forbidden)
 		return;
+	arena_when_cloned(cloned_child);
 	seen_open(getenv("TACHO_SEEN"));
 	introduce_early();
 	/* NVTX and CUDA initialise this library only through these variables, even if it is loaded

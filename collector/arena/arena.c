@@ -36,13 +36,17 @@ enum { ARENA_PLACES = 64 };
 
 /* It is in pages that the kernel clears in a forked child, so the child does not own the arena. */
 struct claim {
-	_Atomic bool is_mine;
+	_Atomic bool is_here; /* this process is not a new one */
+	_Atomic bool is_mine; /* the arena is its own */
 };
 
 static struct lock lock = LOCK_INITIALIZER;
 static struct arena_header *_Atomic mapped;
 static struct claim *_Atomic claim;
 static bool may_make = true; /* false in a child that must not have an arena */
+static void (*when_cloned)(void);
+static bool is_cloned; /* by a bare clone(), so that thread numbers of libc may be the parent's */
+static _Thread_local uint32_t own_number; /* of the thread that was cloned; 0: libc knows it */
 static size_t threads_most = THREADS_USUAL, threads_first = 1 << 20;
 static bool (*introduce)(int fd);
 static _Atomic bool introduced;
@@ -311,39 +315,58 @@ uint32_t arena_thread_number(void)
 {
 	clockid_t clock;
 
+	if (own_number)
+		return own_number;
 	if (pthread_getcpuclockid(pthread_self(), &clock) != 0)
 		return (uint32_t)syscall(SYS_gettid);
 	return (uint32_t) ~(clock >> 3);
+}
+
+/* The recorder has not answered: it frees the place, or those of threads that have died since. */
+static void give_up(struct arena_header *a, _Atomic uint64_t *mine, uint64_t question)
+{
+	for (unsigned i = 0; i < ARENA_LOOKS && !mine; i++) {
+		uint64_t seen = atomic_load(&a->looks[i]);
+		if (seen & LOOK_ANSWERS)
+			atomic_compare_exchange_strong(&a->looks[i], &seen, 0);
+	}
+	if (mine && !atomic_compare_exchange_strong(mine, &question, LOOK_SILENT))
+		atomic_store(mine, 0);
+	atomic_store(&a->look_state, LOOK_SILENT);
 }
 
 enum arena_filters arena_filters(void)
 {
 	struct arena_header *a = arena();
 	uint64_t until = lock_now_ns() + LOOK_LIMIT_MS * UINT64_C(1000000);
-	uint64_t question = arena_thread_number(), seen;
-	bool is_asked = false, is_over;
+	/* the first process of a PID namespace has another number for the recorder */
+	bool any = (is_cloned && !arena_is_mine()) || arena_thread_number() == 1, is_over;
+	uint64_t question = arena_thread_number() | (any ? LOOK_ANY : 0);
+	_Atomic uint64_t *mine = NULL;
 
 	if (!a || !introduced)
 		return FILTERS_SAME;
-	do {
+	for (unsigned i = (unsigned)question;; i++) {
 		/* read the clock before the answer: this thread may be preempted in between */
 		is_over = lock_now_ns() >= until ||
 			  real_now_ns() >=
 				  atomic_load(&a->beat_ns) + LOOK_LIMIT_MS * UINT64_C(1000000);
-		seen = is_asked ? atomic_load(&a->look) : 0;
-		if (!is_asked)
-			is_asked = atomic_compare_exchange_strong(&a->look, &seen, question);
-		if (seen & LOOK_CLOSED)
-			return FILTERS_SAME;
-		if (seen & LOOK_SILENT)
-			return FILTERS_NO_ANSWER;
-		if (is_asked && (uint32_t)seen == (uint32_t)question && seen >> 32) {
-			atomic_store(&a->look, 0);
+		uint64_t state = atomic_load(&a->look_state), seen = 0;
+		if (state)
+			return state & LOOK_CLOSED ? FILTERS_SAME : FILTERS_NO_ANSWER;
+		if (mine)
+			seen = atomic_load(mine);
+		else if (atomic_compare_exchange_strong(&a->looks[i % ARENA_LOOKS], &seen,
+							question))
+			mine = &a->looks[i % ARENA_LOOKS];
+		if (mine && seen & LOOK_ANSWERS) {
+			atomic_store(mine, 0);
 			return seen & LOOK_FILTERED ? FILTERS_MORE : FILTERS_SAME;
 		}
-	} while (!is_over);
-	/* an answer that is still there belongs to a thread that has ended */
-	atomic_store(&a->look, seen >> 32 ? 0 : LOOK_SILENT);
+		if (is_over)
+			break;
+	}
+	give_up(a, mine, question);
 	return FILTERS_NO_ANSWER;
 }
 
@@ -386,10 +409,48 @@ bool arena_make(const struct arena_texts *texts)
 
 void arena_forked(bool inside)
 {
-	if (claim)
+	if (claim) {
 		claim->is_mine = false; /* for kernels without MADV_WIPEONFORK */
+		claim->is_here = true;
+	}
 	atomic_store(&is_asking, false);
+	is_cloned = false;
+	own_number = 0;
 	may_make = !inside;
+}
+
+void arena_when_cloned(void (*call)(void))
+{
+	when_cloned = call;
+	if (!claim)
+		claim = arena_private(PAGE);
+	if (claim)
+		claim->is_here = true;
+}
+
+bool arena_notice_clone(void)
+{
+	const struct claim *c = claim;
+
+	if (!c || c->is_here || !when_cloned)
+		return false;
+	when_cloned();
+	return true;
+}
+
+void arena_cloned(void)
+{
+	lock_forget_holders();
+	arena_forked(false);
+	is_cloned = true;
+}
+
+bool arena_learn_number(void)
+{
+	if (!is_cloned || arena_is_mine() || own_number)
+		return false;
+	own_number = (uint32_t)syscall(SYS_gettid);
+	return true;
 }
 
 void arena_before_fork(void)

@@ -17,8 +17,10 @@
  *
  * A forked child inherits the mapping but must not write to it.  A flag in memory of
  * arena_private(), which the kernel clears in children, tells whether this process owns the arena.
- * The child of fork() creates its own arena when it needs one.  A child that was created without
- * pthread_atfork() handlers, as by a bare clone(), gets none.
+ * A child creates its own arena when it needs one.  A child that was created without
+ * pthread_atfork() handlers, as by a bare clone(), notices by the same memory that it is new.  A
+ * child that shares its parent's memory (CLONE_VM, vfork()) cannot be told from the parent without
+ *a system call for each event.
  */
 #pragma once
 
@@ -29,7 +31,13 @@
 
 struct buf;
 
-enum { ARENA_VERSION = 9, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
+enum {
+	ARENA_VERSION = 10,
+	ARENA_SESSION = 4096,
+	ARENA_HEADER = 16384,
+	ARENA_PATH = 1024,
+	ARENA_LOOKS = 64,
+};
 /* Tables of probes that exist once for each process. */
 enum arena_table { ARENA_NVTX, ARENA_NVTX_STARTED, ARENA_HELPER, ARENA_TABLES };
 #define ARENA_WHOLE UINT64_MAX
@@ -84,12 +92,13 @@ struct arena_header {
 	_Atomic uint32_t
 		writer_died;       /* explicit calls of the program must not wait for the writer */
 	_Atomic uint32_t has_cuda; /* the writer has found CUDA in the program */
-	_Atomic uint64_t look;     /* question and answer of arena_filters() */
-	_Atomic uint64_t beat_ns;  /* latest time at which the recorder ran; CLOCK_REALTIME, because
-				    * no namespace shifts it */
-	char log[ARENA_PATH];  /* path of the latest log; "": there is no log, or its path is too
-				  long */
-	char file[ARENA_PATH]; /* path of the arena's file; "": the file has no name */
+	/* For arena_filters(): LOOK_CLOSED, LOOK_SILENT or 0, then questions and answers. */
+	_Atomic uint64_t look_state, looks[ARENA_LOOKS];
+	_Atomic uint64_t beat_ns; /* latest time at which the recorder ran; CLOCK_REALTIME, because
+				   * no namespace shifts it */
+	char log[ARENA_PATH];     /* path of the latest log; "": there is no log, or its path is too
+				     long */
+	char file[ARENA_PATH];    /* path of the arena's file; "": the file has no name */
 };
 
 /* Features that a kernel may lack, and the consequence if it does. */
@@ -160,7 +169,7 @@ enum arena_refusal {
 	REFUSED_DESCRIPTORS,
 	REFUSED_RECORDER,
 	REFUSED_FILTER,
-	REFUSED_CLONE, /* created by a bare clone(), or forked while an event was being recorded */
+	REFUSED_CLONE, /* forked while an event was being recorded */
 };
 /* Ensures that this process never creates an arena; makes no system call. */
 void arena_stay_out(enum arena_refusal why);
@@ -169,7 +178,8 @@ void arena_stay_out(enum arena_refusal why);
  * thread must not make system calls.  The question goes through the arena of this process, or
  * through that of its parent after a fork.  The function makes no system call.  An answer takes up
  * to LOOK_MS.  After LOOK_LIMIT_MS without one, later calls do not wait until the recorder has
- * looked again.
+ * looked again.  The child of a bare clone() does not know its number, so it asks about all
+ * processes that map this arena.
  */
 enum arena_filters { FILTERS_SAME, FILTERS_MORE, FILTERS_NO_ANSWER };
 enum arena_filters arena_filters(void);
@@ -180,12 +190,14 @@ enum {
 	LOOK_LIMIT_MS = 1000, /* a question expires after this time; a recorder without a beat
 			       * counts as dead */
 };
-/* arena_header.look: its lower 32 bits are the number of the asking thread, 0 without a question;
- * its upper bits are the answer. */
+/* arena_header.looks: the lower 32 bits are the number of the asking thread, 0 without a question;
+ * the upper bits are the answer. */
 #define LOOK_FILTERED (UINT64_C(1) << 32)
 #define LOOK_PLAIN    (UINT64_C(2) << 32)
-#define LOOK_CLOSED   (UINT64_C(4) << 32) /* there will be no more answers */
-#define LOOK_SILENT   (UINT64_C(8) << 32) /* the latest question had no answer */
+#define LOOK_CLOSED   (UINT64_C(4) << 32)  /* there will be no more answers */
+#define LOOK_SILENT   (UINT64_C(8) << 32)  /* the latest question had no answer */
+#define LOOK_ANY      (UINT64_C(16) << 32) /* a question about all processes with this arena */
+#define LOOK_ANSWERS  (LOOK_FILTERED | LOOK_PLAIN)
 /* Returns the latest reason; `*limit` is the resource limit (RLIMIT_...) that was too low. */
 enum arena_refusal arena_refused(uint64_t *limit);
 /*
@@ -210,6 +222,16 @@ bool arena_make(const struct arena_texts *texts);
 /* Must be called in the child of fork().  `inside`: a signal handler forked while its thread was
  * changing the arena. */
 void arena_forked(bool inside);
+/*
+ * Sets a function that the child of a bare clone() calls at its first event, through
+ * arena_notice_clone(), which returns whether it did so.  The function must call arena_cloned(),
+ * which frees all locks.  Without MADV_WIPEONFORK it is never called.
+ */
+void arena_when_cloned(void (*call)(void));
+bool arena_notice_clone(void);
+void arena_cloned(void);
+/* In such a child, learns the id of this thread by a system call; returns false if it is known. */
+bool arena_learn_number(void);
 /* Returns the id of this thread (gettid()), in general without a system call. */
 uint32_t arena_thread_number(void);
 /* Must be called before fork(), and after it in both processes. */

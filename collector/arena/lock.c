@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/arena/lock.h"
 
+#include "collector/arena/arena.h"
+
 #include <time.h>
 
 #define STEAL_NS     UINT64_C(100000000)
@@ -9,6 +11,19 @@
 /* Pauses double, as a thousand threads that wake all the time would keep the holder from
  * running. */
 enum { SPINS = 200, PAUSE_NS = 20000, PAUSES_EACH = 4, PAUSE_DOUBLES = 8 };
+enum { CLONES_AT = 48 }; /* addresses of threads have fewer bits */
+
+static uintptr_t clones; /* how often the process was cloned, at CLONES_AT */
+
+void lock_forget_holders(void)
+{
+	clones += (uintptr_t)1 << CLONES_AT;
+}
+
+static uintptr_t own_mark(void)
+{
+	return (uintptr_t)pthread_self() | clones;
+}
 
 uint64_t lock_now_ns(void)
 {
@@ -20,7 +35,7 @@ uint64_t lock_now_ns(void)
 
 bool lock_is_mine(const struct lock *l)
 {
-	return atomic_load_explicit(&l->holder, memory_order_relaxed) == (uintptr_t)pthread_self();
+	return atomic_load_explicit(&l->holder, memory_order_relaxed) == own_mark();
 }
 
 /* Returns whether the interrupted code of this thread that has the lock will not continue, because
@@ -39,11 +54,12 @@ static bool wait_for(struct lock *l, uint64_t until_ns)
 	for (unsigned i = 0;; i++) {
 		unsigned longer = i > SPINS ? (i - SPINS) / PAUSES_EACH : 0;
 		struct timespec pause = { .tv_nsec = PAUSE_NS };
-		uintptr_t nobody = 0;
+		uintptr_t nobody = atomic_load_explicit(&l->holder, memory_order_relaxed);
 
-		if (atomic_compare_exchange_weak_explicit(
-			    &l->holder, &nobody, (uintptr_t)pthread_self(), memory_order_acquire,
-			    memory_order_relaxed))
+		nobody = nobody >> CLONES_AT == clones >> CLONES_AT ? 0 : nobody;
+		if (atomic_compare_exchange_weak_explicit(&l->holder, &nobody, own_mark(),
+							  memory_order_acquire,
+							  memory_order_relaxed))
 			return true;
 		if (i < SPINS)
 			continue;
@@ -59,6 +75,7 @@ static bool take(struct lock *l, uint64_t until_ns, bool masked)
 	sigset_t all, signals;
 	int cancel_state;
 
+	arena_notice_clone();
 	if (lock_is_mine(l))
 		return takes_over(l);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);

@@ -20,8 +20,10 @@
 #include <stdint.h>
 
 struct lock {
-	_Atomic uintptr_t holder; /* pthread_self() of the holder; 0: the lock is free */
-	uint64_t refused_ns;      /* when the holder's thread was first refused; 0: it was not */
+	/* pthread_self() of the holder, and in its upper bits how often its process was cloned;
+	 * 0: the lock is free */
+	_Atomic uintptr_t holder;
+	uint64_t refused_ns; /* when the holder's thread was first refused; 0: it was not */
 	/* The holder's state before it took the lock. */
 	bool is_masked; /* `signals` must be restored */
 	sigset_t signals;
@@ -58,3 +60,5 @@ void lock_release(struct lock *l);
 uint64_t lock_now_ns(void);
 /* Returns whether this thread has the lock. */
 bool lock_is_mine(const struct lock *l);
+/* Frees all locks in the child of a bare clone(), where the threads that had them are not. */
+void lock_forget_holders(void);

@@ -29,6 +29,9 @@ struct table {
 /* The table for lookups: that of this process, or in a child that of its parent, which it only
  * reads. */
 static struct table *_Atomic texts;
+/* What this process has mapped of it.  A parent maps more, and adds texts there, that its child
+ * lacks. */
+static _Atomic uint32_t rows_here, bytes_here;
 static struct lock lock = LOCK_INITIALIZER;
 static const struct arena_texts place = {
 	sizeof(struct table),
@@ -56,11 +59,18 @@ static bool is_same(const char *a, const char *b, size_t len)
 	return !len;
 }
 
+static bool is_here(const struct table *t, uint32_t id)
+{
+	return id < atomic_load_explicit(&rows_here, memory_order_relaxed) &&
+	       t->rows[id].at + t->rows[id].len <
+		       atomic_load_explicit(&bytes_here, memory_order_relaxed);
+}
+
 static uint32_t search(struct table *t, const char *text, size_t len, uint64_t hash)
 {
 	uint32_t id = atomic_load_explicit(&t->buckets[hash % BUCKETS], memory_order_acquire);
 
-	for (; id; id = t->rows[id].next) {
+	for (; id && is_here(t, id); id = t->rows[id].next) {
 		const struct row *r = &t->rows[id];
 		if (r->hash == (uint32_t)(hash >> 32) && r->len == len &&
 		    is_same(t->bytes + r->at, text, len))
@@ -70,7 +80,8 @@ static uint32_t search(struct table *t, const char *text, size_t len, uint64_t h
 }
 
 /* Doubles the mapped part of `all` items at `first`; returns false if that fails. */
-static bool map_more(uint32_t *mapped, uint32_t all, const void *first, size_t size)
+static bool map_more(uint32_t *mapped, _Atomic uint32_t *here, uint32_t all, const void *first,
+		     size_t size)
 {
 	uint32_t more = *mapped < all - *mapped ? *mapped : all - *mapped;
 	uint64_t at = arena_offset(arena(), first) + *mapped * size;
@@ -78,6 +89,7 @@ static bool map_more(uint32_t *mapped, uint32_t all, const void *first, size_t s
 	if (!more || !may_map || !arena_open_pages(at, more * size))
 		return false;
 	*mapped += more;
+	atomic_store_explicit(here, *mapped, memory_order_relaxed);
 	return true;
 }
 
@@ -93,9 +105,10 @@ static uint32_t add(struct table *t, const char *text, size_t len, uint64_t hash
 	if (id > NAMES_MAX || len + 1 > NAMES_BYTES - t->used)
 		return 0;
 	if (id >= t->rows_mapped &&
-	    !map_more(&t->rows_mapped, NAMES_MAX + 1, t->rows, sizeof(t->rows[0])))
+	    !map_more(&t->rows_mapped, &rows_here, NAMES_MAX + 1, t->rows, sizeof(t->rows[0])))
 		return 0;
-	if (t->used + len + 1 > t->mapped && !map_more(&t->mapped, NAMES_BYTES, t->bytes, 1))
+	if (t->used + len + 1 > t->mapped &&
+	    !map_more(&t->mapped, &bytes_here, NAMES_BYTES, t->bytes, 1))
 		return 0;
 	memcpy(t->bytes + t->used, text, len);
 	t->rows[id] = (struct row){ .at = t->used,
@@ -113,18 +126,21 @@ static uint32_t add(struct table *t, const char *text, size_t len, uint64_t hash
 static struct table *own_table(void)
 {
 	struct table *before = table_now(), *t;
+	uint32_t rows = rows_here, bytes = bytes_here;
 
 	if (arena_is_mine()) /* NULL if there was no memory to copy the texts */
 		return before == arena_at(arena(), arena()->texts) ? before : NULL;
 	if (!arena_make(&place))
 		return NULL;
 	t = arena_at(arena(), arena()->texts);
-	t->rows_mapped = ROWS_FIRST;
-	t->mapped = BYTES_FIRST;
+	rows_here = t->rows_mapped = ROWS_FIRST;
+	bytes_here = t->mapped = BYTES_FIRST;
 	/* The parent continues to add texts to its table; those after this count are not copied. */
 	uint32_t count = before ? atomic_load_explicit(&before->count, memory_order_acquire) : 0;
 	for (uint32_t id = 1; id <= count; id++) {
 		const struct row *r = &before->rows[id];
+		if (id >= rows || r->at + r->len >= bytes)
+			break;
 		const char *text = before->bytes + r->at;
 		if (add(t, text, r->len, hash_text(text, r->len)) != id)
 			return NULL;
@@ -153,6 +169,8 @@ bool names_adopt(void)
 		    t->rows[id].at > NAMES_BYTES - t->rows[id].len)
 			return false;
 	may_map = false;
+	rows_here = NAMES_MAX + 1;
+	bytes_here = NAMES_BYTES;
 	atomic_store_explicit(&texts, t, memory_order_release);
 	return true;
 }
@@ -207,7 +225,7 @@ const char *name_text(uint32_t id, size_t *len)
 	struct table *t = table_now();
 
 	*len = 0;
-	if (!id || id > name_count())
+	if (!id || id > name_count() || !is_here(t, id))
 		return "";
 	*len = t->rows[id].len;
 	return t->bytes + t->rows[id].at;

@@ -102,7 +102,7 @@ static void put_refused(const struct seen *seen, struct buf *out)
 		buf_put_text(out, "before its first event it was under a seccomp filter of its "
 				  "own, which may forbid the system calls that recording takes");
 	else if (seen->refusal == REFUSED_CLONE)
-		buf_put_text(out, "it was forked by clone() alone, or in the middle of an event");
+		buf_put_text(out, "it was forked in the middle of an event");
 	else if (seen->refusal == REFUSED_FILE_SIZE)
 		buf_putf(out, "its files are limited to %s, see ulimit -f", size);
 	else if (seen->refusal == REFUSED_SPACE && seen->limit != RLIM_INFINITY)

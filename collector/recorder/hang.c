@@ -83,7 +83,7 @@ bool recorder_hangs(struct recorded *r, uint64_t hang_ns, uint64_t now_ns)
 	if (begin != r->step_begin) {
 		r->step_begin = begin;
 		r->since_ns = now_ns;
-		r->is_told = false;
+		r->is_told = r->was_told = false;
 	}
 	return begin && now_ns - r->since_ns >= hang_ns;
 }
@@ -313,6 +313,8 @@ static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standin
 	standing->rank = config_rank(&config).rank;
 	standing->world_size = config_rank(&config).world_size;
 	const struct thread_state *thread = stepping(arena());
+	bool again = hangs &&
+		     r->was_told; /* a rank that hangs later needs only what this one waits for */
 	buf_put_text(&t.out, "tacho: ");
 	if (standing->rank != RANK_UNKNOWN)
 		buf_putf(&t.out, "rank %u, ", standing->rank);
@@ -331,11 +333,11 @@ static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standin
 		note(r->hang->collective, sizeof(r->hang->collective), standing->collective);
 		note_state(r->hang, buf_text(&t.out), step);
 	}
-	if (hangs)
+	if (hangs && !again)
 		put_python(&t.out, r->pid, r->hang);
-	if (hangs && config.trigger_spec.stacks_signal)
+	if (hangs && !again && config.trigger_spec.stacks_signal)
 		ask_for_stacks(&t.out, r->pid, config.trigger_spec.stacks_signal);
-	(void)!write(STDERR_FILENO, buf_text(&t.out), t.out.len);
+	(void)!write(STDERR_FILENO, buf_text(&t.out), again ? 0 : t.out.len);
 	buf_release(&t.out);
 }
 

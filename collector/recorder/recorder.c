@@ -101,7 +101,7 @@ static void forget(struct server *s, size_t i)
 	struct recorded *c = &s->clients[i];
 	uint64_t look = LOOK_CLOSED; /* children that have inherited the arena stop waiting */
 
-	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
+	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look_state));
 	recorder_unwatch(c);
 	if (c->hang)
 		munmap(c->hang, sizeof(*c->hang));
@@ -241,26 +241,11 @@ static void welcome(struct server *s, int peer)
 
 /* ---- the loop ---- */
 
-/* Answers a thread's question whether it is under a filter that the recorder is not under.  A
- * question that got no answer in time is only reset. */
-static void answer(const struct server *s, const struct recorded *c, uint64_t look)
-{
-	char proc[32];
-
-	/* In another PID namespace the thread's number is unknown, so use that of the process. */
-	snprintf(proc, sizeof(proc), "/proc/%u", c->pid == c->inner_pid ? (uint32_t)look : c->pid);
-	if (look & LOOK_SILENT)
-		look = 0;
-	else
-		look |= seccomp_has_more(proc, s->filters) ? LOOK_FILTERED : LOOK_PLAIN;
-	(void)!pwrite(c->arena, &look, sizeof(look), offsetof(struct arena_header, look));
-}
-
 /* Reads the header of a program's arena: answers a question and starts a writer after the first
  * event.  The arena is not mapped, because its size cannot be trusted. */
 static void look_into(struct server *s, struct recorded *c)
 {
-	uint64_t look = 0, now_ns = tick_clock_ns(CLOCK_REALTIME);
+	uint64_t now_ns = tick_clock_ns(CLOCK_REALTIME);
 	uint32_t begun = 0;
 
 	if (now_ns - c->beat_ns >= BEAT_MS * UINT64_C(1000000)) {
@@ -268,12 +253,8 @@ static void look_into(struct server *s, struct recorded *c)
 		(void)!pwrite(c->arena, &now_ns, sizeof(now_ns),
 			      offsetof(struct arena_header, beat_ns));
 	}
-	if (pread(c->arena, &look, sizeof(look), offsetof(struct arena_header, look)) ==
-		    sizeof(look) &&
-	    look && (!(look >> 32) || look & LOOK_SILENT)) {
-		answer(s, c, look);
+	if (recorder_answer(c, s->filters))
 		s->asked_ns = tick_clock_ns(CLOCK_MONOTONIC);
-	}
 	if (!c->has_begun &&
 	    pread(c->arena, &begun, sizeof(begun), offsetof(struct arena_header, begun)) ==
 		    sizeof(begun) &&
@@ -365,6 +346,8 @@ static void look_for_hangs(struct server *s)
 	}
 	if (child > 0)
 		waitpid(child, NULL, 0);
+	for (size_t i = 0; i < s->count; i++)
+		s->clients[i].was_told = s->clients[i].is_told;
 }
 
 /* Runs one round; returns false when the recorder is no longer needed. */

@@ -84,9 +84,10 @@ struct recorded {
 	 * step. */
 	const struct arena_header *watched;
 	size_t watched_bytes;
-	uint64_t step_begin; /* tick; 0: it is in no step */
-	uint64_t since_ns;   /* CLOCK_MONOTONIC when the recorder first saw the step */
-	bool is_told;
+	uint64_t step_begin;     /* tick; 0: it is in no step */
+	uint64_t since_ns;       /* CLOCK_MONOTONIC when the recorder first saw the step */
+	bool is_told;            /* it hangs, and the next report or an earlier one says so */
+	bool was_told;           /* by an earlier one */
 	struct hang_texts *hang; /* memory that the writer shares; NULL: hangs are not reported */
 	uint64_t beat_ns;        /* when it was last told that the recorder runs */
 };
@@ -102,12 +103,18 @@ bool recorder_adopt(struct config *config);
 bool recorder_adopt_late(void);
 /* Adopts the arena of a process as a private copy, then does recorder_adopt(). */
 bool recorder_read(int arena, struct config *config);
+/*
+ * Answers the threads of a process, and of its children without an arena, whether they have more
+ * seccomp filters than the recorder, which has `filters`.  Returns whether there was a question.
+ */
+bool recorder_answer(const struct recorded *c, int filters);
 /* Returns whether a process has been in one step for `hang_ns`. */
 bool recorder_hangs(struct recorded *r, uint64_t hang_ns, uint64_t now_ns);
 void recorder_unwatch(struct recorded *r);
 /*
- * Prints to stderr the step of each process, Python stacks of those that hang, and which rank waits
- * for which.  This is slow, so call it in a separate process.
+ * Prints to stderr the step of each process that no earlier report has said to hang, Python stacks
+ * of those that hang, and which rank waits for which.  This is slow, so call it in a separate
+ * process.
  */
 void recorder_tell_hang(struct recorded *all, size_t count, uint64_t hang_ns, uint64_t now_ns);
 /* Runs the writer of a program until the program has ended.  Returns false if the arena is

@@ -6,6 +6,7 @@
  *	struct session_shared  in the arena: of the program and of the process that runs its writer
  *
  *	session.c         inputs of the window machine, the word that the hot path reads, fork, exit
+ *	publish.c         what the arena says of the process: command, settings, window
  *	threads.c         thread states: who has which, what was open at a window's end, totals
  *	window_changes.c  what the writer takes: changes, times of windows, samples
  *	rounds.c          the lock that both processes take; requests to the writer, and waiting
@@ -69,7 +70,8 @@ struct session {
 	pthread_key_t key; /* its destructor runs when a thread ends */
 	bool key_made;
 
-	pid_t owner;                         /* the process that the state belongs to */
+	pid_t owner;    /* the process that the state belongs to; 0: cloned, and had no event */
+	bool is_cloned; /* by a bare clone(), without handlers of fork() */
 	struct config *config;               /* constant, except for a rank that is learned later */
 	const struct session_helper *helper; /* NULL in the recorder */
 	_Atomic bool needs_helper;
@@ -80,19 +82,20 @@ struct session {
 };
 extern struct session session HIDDEN;
 
-/* Returns whether the state belongs to this process.  In the child of a bare clone() it does not,
- * because the arena is the parent's. */
+/* Returns whether the state belongs to this process.  In a child that was forked while an event was
+ * being made it does not, because the arena is the parent's. */
 bool session_is_mine(void);
 /*
- * Locks the state for this thread.  Returns false if the state belongs to another process, as in
- * the child of a bare clone(), where the arena is the parent's; or if the lock could not be taken
- * (lock.h).
+ * Locks the state for this thread.  Returns false if the state belongs to another process, or if
+ * the lock could not be taken (lock.h).
  */
 bool session_enter_until(uint64_t until_ns);
 bool session_enter(void);
 /* Locks the state with signals blocked, for code that makes system calls. */
 bool session_enter_masked(void);
 void session_leave(void);
+/* Leaves recording off in a child that was forked while an event was being made. */
+void session_leave_parents(void);
 /* Resets the state in the child of fork(), which shares nothing with its parent any more. */
 void session_shared_forget(void);
 /* Moves the state into the new arena. */
@@ -102,6 +105,8 @@ void session_shared_move(void);
 struct window_input session_input(enum window_event event);
 /* Feeds the window machine at tick `now`.  The caller holds the lock. */
 void session_feed_locked(const struct window_input *in, uint64_t now);
+/* Keeps the TACHO_ variables as they are now. */
+void session_keep_settings(void);
 /* Publishes this process, its clock and its window in a new arena, for readers. */
 void session_publish_arena(void);
 /* Publishes the latest window in the arena. */

@@ -52,65 +52,6 @@ static bool fits(enum window_event event)
 	return used < CHANGES - (ends ? 1 : CHANGES_SPARE);
 }
 
-enum { ENVIRONMENT_MAX = 1 << 20 };
-static struct buf settings; /* TACHO_ variables as they were first read */
-
-static void take_words(struct buf *to, const char *begin)
-{
-	for (char **e = environ; e && *e; e++)
-		if (strncmp(*e, begin, strlen(begin)) == 0)
-			buf_put(to, *e, strlen(*e) + 1);
-}
-
-/* Publishes the command line and the settings, which are read again if another process makes a log
- * of the records that this process leaves. */
-static void describe_process(struct arena_header *a)
-{
-	struct buf words, command;
-
-	buf_init(&words, ENVIRONMENT_MAX);
-	buf_put(&words, buf_text(&settings), settings.len + 1);
-	take_words(&words, "");
-	uint64_t at = arena_alloc(words.len);
-	if (at) {
-		memcpy(arena_at(a, at), words.data, words.len);
-		a->environment_len = (uint32_t)words.len;
-		atomic_store_explicit(&a->environment, at, memory_order_release);
-	}
-	buf_release(&words);
-	buf_init(&command, NAMES_TEXT_MAX);
-	command_read(&command);
-	a->command = name_find_text(buf_text(&command), command.len);
-	buf_release(&command);
-}
-
-void session_publish_arena(void)
-{
-	struct arena_header *a = arena();
-
-	a->tick_source = (uint32_t)tick_source;
-	a->base_ns = tick_base_ns();
-	tick_latest(&a->points[0].tick, &a->points[0].ns);
-	a->late_rank = atomic_load(&session.config->late_rank);
-	describe_process(a);
-	session_publish_window();
-	session_shared_move();
-}
-
-void session_publish_window(void)
-{
-	const struct tick_span *span = &session.shared->spans[session.shared->window % SPANS];
-
-	if (!arena_is_mine())
-		return;
-	struct arena_header *a = arena();
-	/* in this order, so that a reader that finds the process dead sees a whole window with a
-	 * number */
-	atomic_store_explicit(&a->window_end, span->end, memory_order_release);
-	atomic_store_explicit(&a->window_begin, span->begin, memory_order_release);
-	atomic_store_explicit(&a->window, session.shared->window, memory_order_release);
-}
-
 static void window_changed(enum window_state before, enum window_state after, uint64_t now)
 {
 	if (after == WINDOW_WARMUP) {
@@ -348,8 +289,7 @@ void session_init(struct config *config, const struct session_helper *helper)
 	session.owner = getpid();
 	arena_limit(config->memory / 4 + ARENA_SPARE, ARENA_FIRST + thread_bytes(config->buffer));
 	session.config = config;
-	buf_init(&settings, ENVIRONMENT_MAX);
-	take_words(&settings, "TACHO_");
+	session_keep_settings();
 	session.helper = helper;
 	session.key_made = pthread_key_create(&session.key, session_thread_ends) == 0;
 	if (config->enabled)
@@ -549,6 +489,22 @@ bool session_forked_parent(void)
 	return true;
 }
 
+/* In a child: all that is said of the parent's recording begins again. */
+static void begin_again(void)
+{
+	threads_forked();
+	thread_mine = NULL;
+	atomic_store(&session.needs_helper, false);
+	session.has_helper = session.refused = false;
+	session_shared_forget();
+	memset(session.base_count, 0, sizeof(session.base_count));
+	memset(session.base_ticks, 0, sizeof(session.base_ticks));
+	if (session.ticks)
+		tick_forked();
+	if (session.config && session.config->enabled)
+		session_begin(true);
+}
+
 bool session_forked_child(void)
 {
 	if (forked_inside()) { /* its arena remains the parent's, so it is not recorded */
@@ -562,19 +518,27 @@ bool session_forked_child(void)
 	names_after_fork();
 	arena_forked(false);
 	session.owner = (pid_t)arena_thread_number(); /* a seccomp filter may forbid getpid() */
-	threads_forked();
-	thread_mine = NULL;
+	session.is_cloned = false;
 	if (session.key_made)
 		pthread_setspecific(session.key, NULL);
-	atomic_store(&session.needs_helper, false);
-	session.has_helper = session.refused = false;
-	session_shared_forget();
-	memset(session.base_count, 0, sizeof(session.base_count));
-	memset(session.base_ticks, 0, sizeof(session.base_ticks));
-	if (session.ticks)
-		tick_forked();
-	if (session.config && session.config->enabled)
-		session_begin(true);
+	begin_again();
 	lock_release(&session.lock);
+	return true;
+}
+
+bool session_cloned_child(void)
+{
+	bool inside = lock_is_mine(&session.lock);
+
+	arena_cloned();
+	if (inside) {
+		session_leave_parents();
+		return false;
+	}
+	session.owner = 0; /* a seccomp filter may forbid getpid() */
+	session.is_cloned = true;
+	session.helper =
+		NULL; /* starting a thread allocates, and malloc() may be locked for ever */
+	begin_again();
 	return true;
 }

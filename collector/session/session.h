@@ -159,6 +159,8 @@ void session_exit(uint64_t limit_ns);
 bool session_before_fork(void);
 bool session_forked_parent(void);
 bool session_forked_child(void);
+/* The same in the child of a bare clone(), at its first event. */
+bool session_cloned_child(void);
 
 /* ---- for the writer ---- */
 

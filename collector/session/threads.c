@@ -130,7 +130,8 @@ static struct thread_state *take_thread(void)
 	memcpy(thread->thread_name, process_name, sizeof(process_name));
 	thread->owners++;
 	thread->windows_closed = last_ended();
-	pthread_setspecific(session.key, thread);
+	if (!session.is_cloned || thread->tid != (uint32_t)session.owner) /* may allocate */
+		pthread_setspecific(session.key, thread);
 	return thread;
 }
 
@@ -230,11 +231,8 @@ static bool lose_event(void)
 	return first != NULL;
 }
 
-/*
- * Leaves the parent's state in the child of a bare clone(), or of a fork() while an event was being
- * made.  The thread's number is the parent's, too, so the recorder cannot be asked for filters.
- */
-static void leave_parents_state(void)
+/* Leaves the parent's state in a child that was forked while an event was being made. */
+void session_leave_parents(void)
 {
 	thread_mine = NULL;
 	session_shared_forget(); /* recording stays off after this */
@@ -245,12 +243,13 @@ static void leave_parents_state(void)
 
 static struct thread_state *find_thread(bool make)
 {
+	bool is_new = arena_notice_clone();
 	struct thread_state *thread = thread_mine;
 
-	if (!make && (!thread || !session_has_begun()))
+	if ((is_new && !session_word_now()) || (!make && (!thread || !session_has_begun())))
 		return NULL;
 	if (!session_is_mine()) {
-		leave_parents_state();
+		session_leave_parents();
 		return NULL;
 	}
 	if (must_stay_out()) {
@@ -260,6 +259,8 @@ static struct thread_state *find_thread(bool make)
 		session.refused = true;
 		return NULL;
 	}
+	if (arena_learn_number())
+		session.owner = getpid();
 	bool needs = needs_helper();
 	if (!(is_prepared(thread, needs) ? session_enter() : session_enter_masked())) {
 		if (make)
@@ -295,10 +296,10 @@ struct thread_state *session_thread(bool make)
 
 void session_thread_ends(void *arg)
 {
-	struct thread_state *thread = arg;
+	struct thread_state *thread = thread_mine; /* `arg` may be that of a parent's thread */
 	struct tick_span span = { .end = tick_now() };
 
-	if (!arena_is_mine() || !session_enter())
+	if (!thread || !arena_is_mine() || !session_enter())
 		return; /* a child of a bare clone(): the state is the parent's */
 	thread_mine = NULL;
 	catch_up(thread);

@@ -311,8 +311,8 @@ static bool serve(struct writer *w, unsigned *fullest)
 			if (w->probes[i]->close)
 				w->probes[i]->close(w, tick_to_ns(tick_now()) + END_MS * MS);
 		w->opened = false;
-		if (w->is_last && !w->program->is_alone)
-			writer_leave_ring(w);
+		if (w->is_last && !w->program->is_alone && w->config->trigger_spec.death)
+			writer_leave_ring(w); /* tacho-record knows of what it died */
 		else
 			writer_look_last(w, w->is_last);
 		writer_close_log(w);

@@ -127,9 +127,11 @@ static enum status look_for_events(struct log_ring *r, struct error *err)
 	uint64_t at = events_at(r), end = r->consts.size, number;
 	uint64_t most = r->consts.event_bytes / LOG_RING_ALIGN;
 	struct log_block block;
-	enum status st;
+	enum status st = ST_END;
 
-	while ((st = find_events(r, &at, end, &block, &number, err)) == ST_OK) {
+	/* behind the last block of a ring that was never full there is nothing */
+	while (r->blocks < r->begun &&
+	       (st = find_events(r, &at, end, &block, &number, err)) == ST_OK) {
 		if (!r->lowest || number < r->lowest) {
 			r->lowest = number;
 			r->lowest_at = block.offset;
@@ -139,7 +141,7 @@ static enum status look_for_events(struct log_ring *r, struct error *err)
 		r->blocks++;
 		r->bytes += LOG_HEADER_BYTES + block.size;
 	}
-	if (st != ST_END)
+	if (st != ST_END && st != ST_OK)
 		return st;
 	r->missing = r->blocks ? r->highest - r->lowest + 1 - r->blocks : 0;
 	if (r->missing > most)
@@ -209,7 +211,7 @@ enum status log_ring_next_events(struct log_ring *r, struct log_block *block, ui
 {
 	enum status st = ST_END;
 
-	if (!r->lowest)
+	if (!r->lowest || r->given == r->highest)
 		return ST_END;
 	if (!r->wrapped)
 		st = find_events(r, &r->event_at, r->consts.size, block, number, err);
@@ -219,6 +221,8 @@ enum status log_ring_next_events(struct log_ring *r, struct log_block *block, ui
 	}
 	if (st == ST_END)
 		st = find_events(r, &r->event_at, r->lowest_at, block, number, err);
+	if (st == ST_OK)
+		r->given = *number;
 	return st;
 }
 

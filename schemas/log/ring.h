@@ -80,6 +80,7 @@ struct log_ring {
 	log_ring_read_fn read;
 	const void *arg;
 	uint64_t lowest_at, table_at, table_next, event_at;
+	uint64_t given; /* number of the latest block that log_ring_next_events() returned */
 	bool wrapped;
 	uint64_t window_at;
 	size_t window_len;

@@ -111,6 +111,16 @@ test_worse_and_kept() { # a hiccup does not hide the stall after it, and the lon
 	expect 'tacho-record says so' '; [1-9] slow steps were not saved, the longest is step [0-9]+ with 1[0-9]{2}\.[0-9]+ ms'
 }
 
+test_slow_then_killed() { # a slow step is saved although the program is killed at once, and not for that
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	"$record" -q --ring 4M --save-on slow=3,min=45ms --out "$work/log" -- "$flight_program" steps=400 slow=200 \
+		steps=5 kill=9
+	equal status $? 137
+	equal 'logs and rings' "$(logs) $(rings)" '1 0'
+	tell 0
+	expect why '^about saved_on=slow$'
+}
+
 test_hiccup_then_stall() { # 10 ms are saved and start a long cool-down; 2 s later must not be missed
 	flown slow=3,min=5ms,cool=1h,keep=3 steps=400 slow=10 steps=1400 slow=2000 steps=1400
 	equal status $status 0

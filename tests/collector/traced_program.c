@@ -433,7 +433,7 @@ static int act_vfork_term(int code)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? code : 96;
 }
 
-/* A child that pthread_atfork() knows nothing of ends at once, and the parent goes on. */
+/* A child that pthread_atfork() knows nothing of makes two steps, and the parent goes on. */
 static int act_raw_fork(int ms)
 {
 	struct timespec before, after;
@@ -444,8 +444,10 @@ static int act_raw_fork(int ms)
 	pause_us(60000); /* no other thread is to hold a lock of libc in the child */
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	child = (pid_t)syscall(SYS_fork);
-	if (!child)
+	if (!child) {
+		steps(2, 100);
 		exit(3);
+	}
 	if (wait_for(child) != 3)
 		return 96;
 	clock_gettime(CLOCK_MONOTONIC, &after);

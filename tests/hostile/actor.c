@@ -998,7 +998,7 @@ static void act_lock_and_grow(int count)
 	X(cancel) X(fork_in_handler) X(jump_out) X(userns) X(seccomp) X(filter) X(filter_thread) X(filter_threads) X(filter_names) X(strict_thread) \
 	X(filter_fork) X(filter_exec) X(opens) X(file_size) X(cpu) \
 	X(memory) X(errno) X(generations) X(forget) X(lock_memory) X(lock_and_grow) \
-	X(stop_self) X(filter_raw_fork) X(crowd) X(crowd_at_once) X(small_stacks) X(bad_pointer) X(namespace) X(close_range) \
+	X(stop_self) X(filter_raw_fork) X(raw_storm) X(shares_memory) X(crowd) X(crowd_at_once) X(small_stacks) X(bad_pointer) X(namespace) X(close_range) \
 	X(traced) X(atfork) X(thread_end) X(fork_storm) X(exec_again) X(kill_group)
 /* clang-format on */
 static const struct {

@@ -30,6 +30,73 @@ static void act_filter_raw_fork(int kind)
 	printf("child %d\n", wait_for(pid));
 	events(5);
 }
+/* No handler of pthread_atfork() runs for these children. */
+static pid_t raw_clone(unsigned long flags)
+{
+	return (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
+}
+static volatile bool is_over;
+static void *new_names(void *number)
+{
+	char name[32];
+
+	for (int i = 0; push && !is_over && i < 100000; i++) {
+		sprintf(name, "range %d of %d", i, (int)(intptr_t)number);
+		push(name);
+		pop();
+	}
+	return NULL;
+}
+/* Forked while other threads hold locks; the children make children, too. */
+static void act_raw_storm(int count)
+{
+	char name[32];
+	pthread_t t[3];
+	int good = 0;
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, new_names, (void *)(intptr_t)i);
+	for (int i = 0; i < count; i++) {
+		pid_t pid = raw_clone(0);
+		if (pid == 0) {
+			sprintf(name, "child %d", i);
+			for (int k = 0; k < 5 && step; k++) {
+				step();
+				push(name);
+				pop();
+			}
+			if (i % 4 == 0 && raw_clone(0) == 0)
+				events(5);
+			syscall(SYS_exit_group, 0);
+		}
+		good += wait_for(pid) == 0;
+	}
+	is_over = true;
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	printf("%d ended\n", good);
+	sleep_ms(200); /* the children's children */
+}
+static int vm_child(void *arg)
+{
+	syscall(SYS_getpid);
+	syscall(SYS_exit, 7);
+	return 0;
+}
+/* Children with the memory of the parent, on a stack of their own, which goes on as if none had been. */
+static void act_shares_memory(int n)
+{
+	static char stack[65536];
+	int status;
+
+	for (int i = 0; i < 10; i++) {
+		events(1);
+		pid_t pid = clone(vm_child, stack + sizeof(stack), CLONE_VM | (i % 2 ? CLONE_VFORK : 0) | SIGCHLD, NULL);
+		waitpid(pid, &status, 0);
+		printf("%d ", WEXITSTATUS(status));
+	}
+	puts("");
+}
 static void *five_steps(void *barrier)
 {
 	events(5);

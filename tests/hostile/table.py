@@ -45,7 +45,7 @@ RECORDED = ("exit", "return", "atexit", "masks", "descriptors", "threads", "chil
 
 # the steps that such a log has; a child that begins under a filter is not recorded
 STEPS = {"filter": 20, "filter_thread": 20, "strict_thread": 20, "filter_fork": 0, "filter_exec": 0, "lock_memory": 20, "generations": 142,
-         "lock_and_grow": 20, "filter_raw_fork": 10, "small_stacks": 250,
+         "lock_and_grow": 20, "filter_raw_fork": 10, "raw_fork": 310, "raw_storm": 50, "shares_memory": 10, "small_stacks": 250,
          "bad_pointer": 70, "namespace": 10, "close_range": 25, "traced": 10, "atfork": 18, "thread_end": 5,
          "fork_storm": 100, "exec_again": 31}
 
@@ -166,7 +166,7 @@ for how in (0, 1, 3, 11):
 rows("c", "lock_and_grow 8", ("locks", 8 << 20), modes=("whole", "ring"))
 rows("c", "lock_and_grow 40", modes=("whole",))
 rows("c", "stop_self")
-for words in ("filter_raw_fork 0", "filter_raw_fork 3", "crowd 1000", "crowd_at_once 1000", "small_stacks 50", "bad_pointer",
+for words in ("filter_raw_fork 0", "filter_raw_fork 3", "raw_storm 8", "shares_memory", "crowd 1000", "crowd_at_once 1000", "small_stacks 50", "bad_pointer",
               "close_range", "traced", "atfork", "thread_end", "fork_storm 100", "exec_again 30",
               "namespace %d" % CLONE_NEWPID, "namespace %d" % CLONE_NEWNET, "namespace %d" % CLONE_NEWNS):
     rows("c", words, modes=("whole",))

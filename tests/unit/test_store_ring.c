@@ -112,12 +112,15 @@ static bool put_table(struct model *m)
 
 /* ---- reading, and what must hold ---- */
 
+static uint64_t bytes_read;
+
 static enum status read_fd(const void *arg, uint64_t at, void *bytes, size_t len, size_t *got,
 			   struct error *err)
 {
 	ssize_t n = pread(*(const int *)arg, bytes, len, (off_t)at);
 
 	*got = n > 0 ? (size_t)n : 0;
+	bytes_read += *got;
 	return ST_OK;
 }
 
@@ -458,6 +461,31 @@ static size_t count_blocks(const char *path, unsigned kind, size_t *len)
 	}
 	CHECK_U64(at, *len);
 	return count;
+}
+
+/* What the events take is read of a ring, not the rest of its file. */
+void test_store_ring_reads_little(void)
+{
+	static struct log_ring r;
+	struct log_block block;
+	uint64_t number, count = 0;
+	struct model m;
+
+	if (!model_open(&m, 12))
+		return;
+	m.most = 100;
+	put_table(&m);
+	for (int i = 0; i < 5; i++)
+		put_event(&m);
+	int fd = open(m.path, O_RDONLY);
+	bytes_read = 0;
+	CHECK_OK(log_ring_open(&r, read_fd, &fd, NULL), NULL);
+	while (log_ring_next_events(&r, &block, &number, NULL) == ST_OK)
+		count++;
+	CHECK_U64(count, 5);
+	CHECK(bytes_read < RING / 8);
+	close(fd);
+	model_close(&m);
 }
 
 /* Two saves share no block, the second begins behind the first; a limit costs the oldest. */
