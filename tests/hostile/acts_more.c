@@ -83,7 +83,8 @@ static int vm_child(void *arg)
 	syscall(SYS_exit, 7);
 	return 0;
 }
-/* Children with the memory of the parent, on a stack of their own, which goes on as if none had been. */
+/* Children with the memory of the parent, on a stack of their own, which goes on as if none had
+ * been. */
 static void act_shares_memory(int n)
 {
 	static char stack[65536];
@@ -91,7 +92,8 @@ static void act_shares_memory(int n)
 
 	for (int i = 0; i < 10; i++) {
 		events(1);
-		pid_t pid = clone(vm_child, stack + sizeof(stack), CLONE_VM | (i % 2 ? CLONE_VFORK : 0) | SIGCHLD, NULL);
+		pid_t pid = clone(vm_child, stack + sizeof(stack),
+				  CLONE_VM | (i % 2 ? CLONE_VFORK : 0) | SIGCHLD, NULL);
 		waitpid(pid, &status, 0);
 		printf("%d ", WEXITSTATUS(status));
 	}
