@@ -657,6 +657,26 @@ void test_perfetto_source_twice(void)
 	}
 }
 
+/* The last time of a packet counts, also if the packet equals an earlier one except for the first
+ * time, and that was 0. */
+void test_perfetto_source_two_times(void)
+{
+	struct buf text;
+	struct made m;
+
+	buf_init(&text, 1 << 16);
+	buf_put_text(&text, "10:1 13:1 60{1:40 4{1:5 2:6}} 12{2{1:1 2'n'}} 59{11{11:40}}\n");
+	for (unsigned i = 0; i < 20; i++)
+		buf_putf(&text, "8:%u 11{9:1 10:1} 10:1 13:2 8:500\n8:600 11{9:2} 10:1 13:2\n",
+			 i < 9 ? 0 : 300);
+	open_text(&m, buf_text(&text));
+	CHECK_U64(m.count, 20);
+	for (size_t i = 0; i < m.count; i++)
+		CHECK(m.all[i].begin_ns == 500 && m.all[i].end_ns == 600);
+	buf_release(&text);
+	close_made(&m);
+}
+
 /* A key whose numbers repeat in other files has another one in each event here: the schemas do not
  * grow with the events. */
 void test_perfetto_source_values(void)
