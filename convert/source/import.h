@@ -78,7 +78,7 @@ enum status import_put_again(struct import *m, const struct event *e, bool launc
 static inline enum status import_finish(struct import *m, uint32_t place, int64_t begin_ns,
 					int64_t end_ns, uint32_t launcher, struct error *err)
 {
-	if (begin_ns < -IMPORT_TIME_MOST || end_ns - begin_ns > IMPORT_TIME_MOST) {
+	if (end_ns - begin_ns > IMPORT_TIME_MOST) {
 		import_lose(m, LOSS_NO_TIME, 1);
 		return spool_take_back(m->spool, place, &(struct event){ 0 }, err);
 	}

@@ -12,6 +12,8 @@ struct run_reader {
 	struct bytes in;           /* bytes not decoded yet, from the next event's row */
 	uint64_t begin_ns, end_ns; /* times of the next event */
 	uint64_t at, left;         /* range of the file */
+	uint64_t short_bit;        /* RUN_SHORT if the run has such events, or 0 */
+	uint32_t shared;           /* 1 + number of the next event, if it had RUN_SHORT */
 };
 
 struct runs {
@@ -19,6 +21,7 @@ struct runs {
 	struct run_reader *readers;
 	size_t count, read_cap;
 	uint32_t most_words;
+	size_t row_most;
 	struct heap heap; /* readers with an event */
 };
 
@@ -174,21 +177,54 @@ static enum status reader_fill(const struct runs *r, struct run_reader *reader, 
 	return ST_OK;
 }
 
-/* Reads the times of the next event; *has_more is false at the end of the run. */
-static inline enum status reader_advance(const struct runs *r, struct run_reader *reader,
-					 bool *has_more, struct error *err)
+static inline void take_short(struct run_reader *reader, uint64_t bits)
 {
-	if (bytes_left(&reader->in) < row_most(r->most_words) && reader->left)
+	reader->shared = 1 + (uint32_t)(bits & ((1u << RUN_SHARED_BITS) - 1));
+	bits = (bits & ~RUN_SHORT) >> RUN_SHARED_BITS;
+	reader->begin_ns += bits >> RUN_DURATION_BITS;
+	reader->end_ns = reader->begin_ns + (bits & ((1u << RUN_DURATION_BITS) - 1));
+	reader->in.at += sizeof(bits);
+}
+
+static __attribute__((noinline)) enum status
+advance_slowly(const struct runs *r, struct run_reader *reader, bool *has_more, struct error *err)
+{
+	uint64_t bits;
+
+	if (bytes_left(&reader->in) < r->row_most && reader->left)
 		TRY(reader_fill(r, reader, err));
 	*has_more = bytes_left(&reader->in) != 0;
 	if (!*has_more)
 		return ST_OK;
+	if (bytes_left(&reader->in) < sizeof(bits))
+		return damaged(err);
+	bits = get_u64(reader->in.at);
+	if (bits & reader->short_bit) {
+		take_short(reader, bits);
+		return ST_OK;
+	}
 	if (bytes_left(&reader->in) < ROW_TIMES + ROW_SHARED_BYTES ||
 	    row_words(reader->in.at + ROW_TIMES) > r->most_words)
 		return damaged(err);
-	reader->begin_ns = get_u64(reader->in.at);
-	reader->end_ns = get_u64(reader->in.at + 8);
+	reader->shared = 0;
+	reader->begin_ns = bits;
+	reader->end_ns = get_u64(reader->in.at + sizeof(bits));
 	reader->in.at += ROW_TIMES;
+	return ST_OK;
+}
+
+/* Reads the times of the next event; *has_more is false at the end of the run. */
+static inline enum status reader_advance(const struct runs *r, struct run_reader *reader,
+					 bool *has_more, struct error *err)
+{
+	uint64_t bits = 0;
+
+	if (bytes_left(&reader->in) >= r->row_most)
+		bits = get_u64(reader->in.at);
+	if (!(bits & reader->short_bit))
+		return advance_slowly(r, reader, has_more, err);
+	take_short(reader, bits);
+	*has_more = true;
 	return ST_OK;
 }
 
@@ -203,6 +239,7 @@ static enum status readers_begin(struct runs *r, const struct run *list, struct 
 			.in = bytes_init(NULL, 0),
 			.at = list[i].at,
 			.left = list[i].size,
+			.short_bit = list[i].has_short ? RUN_SHORT : 0,
 		};
 		if (!reader->bytes)
 			return fail_memory(err);
@@ -224,6 +261,7 @@ enum status runs_open(struct runs **out, const struct scratch *scratch, const st
 	r->scratch = scratch;
 	r->count = count;
 	r->most_words = most_words;
+	r->row_most = row_most(most_words);
 	r->read_cap = bytes / count > READ_MOST ? READ_MOST : bytes / count;
 	r->read_cap -= r->read_cap > READ_LEAST ? sizeof(struct run_reader) : 0;
 	if (r->read_cap < read_least(most_words))
@@ -254,6 +292,26 @@ size_t runs_bytes(const struct runs *r)
 	return r ? sizeof(*r) + r->count * (sizeof(*r->readers) + r->read_cap) : 0;
 }
 
+/* Adds the next event to the batch.  Returns false if the batch is full. */
+static inline bool reader_put(struct run_reader *reader, struct run_batch *out)
+{
+	struct event *e = &out->events[out->count];
+
+	if (!reader->shared)
+		return run_batch_add(out, reader->begin_ns, reader->end_ns, &reader->in);
+	if (out->count == out->cap)
+		return false;
+	if (reader->shared > out->shared.count) {
+		reader->in.is_truncated = true;
+		return true;
+	}
+	*e = out->shared.events[reader->shared - 1];
+	e->begin_ns = reader->begin_ns;
+	e->end_ns = reader->end_ns;
+	out->count++;
+	return true;
+}
+
 enum status runs_next(struct runs *r, struct run_batch *out, struct error *err)
 {
 	out->count = out->word_count = 0;
@@ -265,7 +323,7 @@ enum status runs_next(struct runs *r, struct run_batch *out, struct error *err)
 		bool has_more;
 
 		do {
-			if (!run_batch_add(out, reader->begin_ns, reader->end_ns, &reader->in))
+			if (!reader_put(reader, out))
 				return ST_OK;
 			if (reader->in.is_truncated)
 				return damaged(err);

@@ -17,6 +17,9 @@
  * its number among the events that the spool keeps.  Its times are not in the row: in memory they
  * are in the event's key, and in a sorted run 16 bytes before the row.  Only the process that wrote
  * a row reads it.
+ *
+ * In a sorted run, times and row of such an event are 8 bytes if it is short and begins soon after
+ * the event before it: RUN_SHORT, the difference of both begins, the duration and the number.
  */
 enum {
 	ROW_TIMES = 16,
@@ -26,6 +29,8 @@ enum {
 	ROW_SHARED_BYTES = 4,
 };
 #define ROW_SHARED (UINT32_C(1) << 31)
+#define RUN_SHORT  (UINT64_C(1) << 63)
+enum { RUN_SHARED_BITS = 14, RUN_DURATION_BITS = 24, RUN_DELTA_BITS = 25 }; /* of RUN_SHORT */
 enum { ROW_HAS_NUMBER = 1, ROW_HAS_BYTES = 2, ROW_HAS_PLACE = 4, ROW_HAS = 3 /* bits */ };
 
 /* Returns the maximum bytes of a row with `words` argument values and the times before it. */
@@ -42,6 +47,25 @@ static inline uint32_t row_size(const uint8_t *row)
 	return get_u32(row) & ROW_SHARED ? ROW_SHARED_BYTES : get_u32(row);
 }
 
+/* Writes times and row of an event to a run: the `size` bytes of `row`, or RUN_SHORT.  `last_ns` is
+ * the begin of the event before it, or 0.  `out` has ROW_TIMES + size bytes; returns the length. */
+static inline size_t run_put(uint8_t *out, uint64_t last_ns, uint64_t begin_ns, uint64_t end_ns,
+			     const uint8_t *row, size_t size)
+{
+	uint64_t delta = begin_ns - last_ns, duration = end_ns - begin_ns;
+
+	if (size == ROW_SHARED_BYTES &&
+	    !(delta >> RUN_DELTA_BITS | duration >> RUN_DURATION_BITS)) {
+		put_u64(out, RUN_SHORT |
+				     (delta << RUN_DURATION_BITS | duration) << RUN_SHARED_BITS |
+				     (get_u32(row) & ~ROW_SHARED));
+		return sizeof(uint64_t);
+	}
+	put_u64(out, begin_ns);
+	put_u64(out + sizeof(uint64_t), end_ns);
+	memcpy(out + ROW_TIMES, row, size);
+	return ROW_TIMES + size;
+}
 /* Writes a row to `out`, which has row_most() bytes; returns its length. */
 size_t row_encode(const struct event *e, uint32_t words, uint8_t *out);
 /* The events to which ROW_SHARED refers, without times. */
@@ -60,6 +84,7 @@ void row_decode(struct bytes *in, const struct row_shared *shared, struct event 
 struct run {
 	uint64_t at, size; /* bytes */
 	uint32_t group;
+	bool has_short; /* events may have RUN_SHORT, and no time is that great */
 };
 
 /* The batch that a spool returns, with the argument values of its events. */

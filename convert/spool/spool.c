@@ -10,22 +10,22 @@
 #include <string.h>
 
 enum {
-	WRITE_BYTES = 16 * 1024, /* bytes per write to the scratch file */
+	WRITE_BYTES = 60 * 1024, /* bytes per write to the scratch file */
 	OUT_EVENTS = 256,        /* events of a batch */
 	OUT_WORDS = 4 * OUT_EVENTS,
 	SHARED_MOST = 16 * 1024, /* most shared events */
 	SHARED_PART = 16,        /* divisor: their share of the budget */
-	SLACK_BYTES = 64 * 1024, /* part of the budget for rows to write and a batch */
+	SLACK_BYTES = 96 * 1024, /* part of the budget for rows to write and a batch */
 };
 
 struct key {
-	uint64_t begin_ns, end_ns; /* end_ns: KEY_OPEN and an index into `open` if unknown */
+	uint64_t begin_ns, end_ns; /* end_ns: KEY_OPEN and the place if unknown */
 	uint32_t group;
 	uint32_t row; /* offset of the event in `rows` */
 };
 
-#define KEY_OPEN (UINT64_C(1) << 63)
-#define HOLE     UINT32_MAX /* group of an event that was taken back */
+#define KEY_OPEN (UINT64_C(3) << 62) /* greater than the end of any event that has been begun */
+#define HOLE     UINT32_MAX          /* group of an event that was taken back */
 
 /* Memory for each key, including its entry in `ascents`. */
 #define KEY_BYTES (sizeof(struct key) + sizeof(uint32_t))
@@ -42,13 +42,14 @@ struct spool {
 	size_t rows_len, rows_cap;
 	struct key *keys;
 	size_t count, key_cap;
+	uint64_t last_ns;  /* begin of the last key */
+	bool is_sorted;    /* all are of group 0, and each begins after the one before */
 	uint32_t *ascents; /* indices of keys that precede their predecessor */
 	size_t ascent_cap;
 	uint32_t most_words; /* most argument values of any event so far */
-	uint32_t *open;      /* keys of events without an end; free entries are a list */
-	size_t open_count, open_cap;
+	uint32_t *open;      /* index of the key of each event without an end, by its place */
+	size_t open_cap;
 	size_t stay_count;            /* keys that the last flush left in memory */
-	uint32_t open_free;           /* 1 + the first free entry; 0: none */
 	uint64_t *taken;              /* argument values of the event that was taken back last */
 	size_t taken_cap, hole_count; /* hole_count: keys of events that were taken back */
 
@@ -76,6 +77,7 @@ enum status spool_open(struct spool **out, const struct trace *trace, const stru
 	s->trace = trace;
 	s->folder = budget->scratch;
 	s->budget_bytes = budget->opening / 2 < SPOOL_LEAST ? SPOOL_LEAST : budget->opening / 2;
+	s->is_sorted = true;
 	buf_init(&s->write, SIZE_MAX);
 	return ST_OK;
 }
@@ -162,7 +164,7 @@ static enum status keys_sort(struct spool *s, struct error *err)
 
 	if (s->hole_count)
 		holes_close(s);
-	if (!s->count)
+	if (s->is_sorted || !s->count)
 		return ST_OK;
 	to = s->keys + s->count;
 	for (size_t i = 0; i < s->count; i++) {
@@ -212,6 +214,12 @@ static enum status run_end(struct spool *s, struct run *run, struct error *err)
 	return ST_OK;
 }
 
+/* Only a spool without begun events may hold an end that looks like that of an open one. */
+static bool is_open(const struct spool *s, const struct key *key)
+{
+	return key->end_ns >= KEY_OPEN && s->open_cap;
+}
+
 /* Keeps the first `count` keys in memory, again in the order in which they arrived. */
 static enum status keys_keep(struct spool *s, size_t count, struct error *err)
 {
@@ -220,7 +228,7 @@ static enum status keys_keep(struct spool *s, size_t count, struct error *err)
 		const uint8_t *row = s->rows + s->keys[i].row;
 
 		s->keys[i].row = (uint32_t)s->write.len;
-		if (s->keys[i].end_ns >= KEY_OPEN)
+		if (is_open(s, &s->keys[i]))
 			s->open[s->keys[i].end_ns - KEY_OPEN] = (uint32_t)i;
 		buf_put(&s->write, row, row_size(row));
 	}
@@ -233,47 +241,39 @@ static enum status keys_keep(struct spool *s, size_t count, struct error *err)
 	return ST_OK;
 }
 
-/* Returns whether a key stays in memory: open events do, and events that begin together with one,
- * because if they also end together, the first to arrive comes first. */
-static bool key_stays(const struct spool *s, const struct key *key, size_t kept)
-{
-	return key->end_ns >= KEY_OPEN ||
-	       (kept && kept < s->count / 2 && s->keys[kept - 1].begin_ns == key->begin_ns);
-}
-
-/* Writes a run for each group in memory, and then keeps only the keys that stay. */
+/* Writes a run for each group in memory, and then keeps only the keys that stay: open events, and
+ * events that begin together with one, because if they also end together, the first to arrive comes
+ * first. */
 static enum status spool_flush(struct spool *s, struct error *err)
 {
-	size_t kept = 0;
+	const uint8_t *rows = s->rows;
+	struct key *keys = s->keys, *kept = keys;
 
 	if (!s->scratch)
 		TRY(scratch_open(&s->scratch, s->folder, err));
 	TRY(keys_sort(s, err));
-	for (size_t i = 0; i < s->count;) {
-		const uint32_t group = s->keys[i].group;
-		struct run run = { scratch_size(s->scratch), 0, group };
+	for (const struct key *key = keys, *end = keys + s->count; key < end;) {
+		struct run run = { scratch_size(s->scratch), 0, key->group,
+				   s->batch.shared.count != 0 };
+		uint64_t last_ns = 0;
 
-		for (; i < s->count && s->keys[i].group == group; i++) {
-			const struct key *key = &s->keys[i];
-			const uint8_t *row = s->rows + key->row;
-			uint8_t *out;
+		for (; key < end && key->group == run.group; key++) {
+			const uint8_t *row = rows + key->row;
 			size_t size;
+			uint8_t *out;
 
-			if (key_stays(s, key, kept)) {
-				s->keys[kept++] = *key;
+			if (is_open(s, key) || (kept > keys && kept[-1].begin_ns == key->begin_ns &&
+						(size_t)(kept - keys) < s->count / 2)) {
+				*kept++ = *key;
 				continue;
 			}
 			size = row_size(row);
 			out = buf_reserve(&s->write, ROW_TIMES + size);
 			if (!out)
 				return s->write.status;
-			put_u64(out, key->begin_ns);
-			put_u64(out + 8, key->end_ns);
-			if (size == ROW_SHARED_BYTES)
-				put_u32(out + ROW_TIMES, get_u32(row));
-			else
-				memcpy(out + ROW_TIMES, row, size);
-			s->write.len += ROW_TIMES + size;
+			s->write.len +=
+				run_put(out, last_ns, key->begin_ns, key->end_ns, row, size);
+			last_ns = key->begin_ns;
 			if (s->write.len >= WRITE_BYTES)
 				TRY(write_flush(s, err));
 		}
@@ -282,7 +282,7 @@ static enum status spool_flush(struct spool *s, struct error *err)
 		s->list[s->run_count] = run;
 		s->run_count += run.size != 0; /* 0: all of them stay */
 	}
-	return keys_keep(s, kept, err);
+	return keys_keep(s, (size_t)(kept - keys), err);
 }
 
 /* ---- putting events ---- */
@@ -323,6 +323,14 @@ static enum status memory_reserve(struct spool *s, size_t row, struct error *err
 	return ST_OK;
 }
 
+static inline void key_put(struct spool *s, uint64_t begin_ns, uint64_t end_ns, uint32_t group)
+{
+	s->is_sorted &= begin_ns > s->last_ns && !group;
+	s->last_ns = begin_ns;
+	s->keys[s->count++] = (struct key){ begin_ns, end_ns, group, (uint32_t)s->rows_len };
+	s->totals.events++;
+}
+
 static inline enum status put(struct spool *s, uint32_t group, const struct event *e,
 			      uint64_t end_ns, struct error *err)
 {
@@ -331,11 +339,10 @@ static inline enum status put(struct spool *s, uint32_t group, const struct even
 
 	if (row > s->rows_cap - s->rows_len || 2 * (s->count + 1) > s->key_cap)
 		TRY(memory_reserve(s, row, err));
-	s->keys[s->count++] = (struct key){ e->begin_ns, end_ns, group, (uint32_t)s->rows_len };
+	key_put(s, e->begin_ns, end_ns, group);
 	s->rows_len += row_encode(e, words, s->rows + s->rows_len);
 	if (words > s->most_words)
 		s->most_words = words;
-	s->totals.events++;
 	return ST_OK;
 }
 
@@ -347,29 +354,11 @@ enum status spool_put(struct spool *s, uint32_t group, const struct event *event
 	return ST_OK;
 }
 
-static enum status open_more(struct spool *s, struct error *err)
+enum status spool_begin(struct spool *s, const struct event *e, uint32_t place, struct error *err)
 {
-	TRY(vec_reserve(&s->open, &s->open_cap, s->open_count + 1, err));
-	s->open_free = (uint32_t)++s->open_count;
-	s->open[s->open_free - 1] = 0;
-	return ST_OK;
-}
-
-static inline uint32_t open_begun(struct spool *s)
-{
-	uint32_t place = s->open_free - 1;
-
-	s->open_free = s->open[place];
+	TRY(vec_reserve(&s->open, &s->open_cap, (size_t)place + 1, err));
+	TRY(put(s, 0, e, KEY_OPEN | place, err));
 	s->open[place] = (uint32_t)s->count - 1;
-	return place;
-}
-
-enum status spool_begin(struct spool *s, const struct event *e, uint32_t *place, struct error *err)
-{
-	if (!s->open_free)
-		TRY(open_more(s, err));
-	TRY(put(s, 0, e, KEY_OPEN | (s->open_free - 1), err));
-	*place = open_begun(s);
 	return ST_OK;
 }
 
@@ -393,47 +382,35 @@ const struct event *spool_shared(const struct spool *s, uint32_t shared)
 }
 
 static __attribute__((noinline)) enum status begin_shared_again(struct spool *s, uint32_t shared,
-								uint64_t begin_ns, uint32_t *place,
+								uint64_t begin_ns, uint32_t place,
 								struct error *err)
 {
-	if (!s->open_free)
-		TRY(open_more(s, err));
+	TRY(vec_reserve(&s->open, &s->open_cap, (size_t)place + 1, err));
 	TRY(memory_reserve(s, ROW_SHARED_BYTES, err));
 	return spool_begin_shared(s, shared, begin_ns, place, err);
 }
 
-enum status spool_begin_shared(struct spool *s, uint32_t shared, uint64_t begin_ns, uint32_t *place,
+enum status spool_begin_shared(struct spool *s, uint32_t shared, uint64_t begin_ns, uint32_t place,
 			       struct error *err)
 {
-	if (!s->open_free || s->rows_cap - s->rows_len < ROW_SHARED_BYTES ||
+	if (place >= s->open_cap || s->rows_cap - s->rows_len < ROW_SHARED_BYTES ||
 	    2 * (s->count + 1) > s->key_cap)
 		return begin_shared_again(s, shared, begin_ns, place, err);
-	s->keys[s->count++] =
-		(struct key){ begin_ns, KEY_OPEN | (s->open_free - 1), 0, (uint32_t)s->rows_len };
+	s->open[place] = (uint32_t)s->count;
+	key_put(s, begin_ns, KEY_OPEN | place, 0);
 	put_u32(s->rows + s->rows_len, ROW_SHARED | (shared - 1));
 	s->rows_len += ROW_SHARED_BYTES;
-	s->totals.events++;
-	*place = open_begun(s);
 	return ST_OK;
-}
-
-static struct key *open_close(struct spool *s, uint32_t place)
-{
-	struct key *key = &s->keys[s->open[place]];
-
-	s->open[place] = s->open_free;
-	s->open_free = place + 1;
-	return key;
 }
 
 void spool_finish(struct spool *s, uint32_t place, uint64_t end_ns)
 {
-	open_close(s, place)->end_ns = end_ns;
+	s->keys[s->open[place]].end_ns = end_ns;
 }
 
 enum status spool_take_back(struct spool *s, uint32_t place, struct event *e, struct error *err)
 {
-	struct key *key = open_close(s, place);
+	struct key *key = &s->keys[s->open[place]];
 	struct bytes in = bytes_init(s->rows + key->row, s->rows_len - key->row);
 
 	TRY(vec_reserve(&s->taken, &s->taken_cap, row_words(in.at), err));

@@ -30,11 +30,11 @@ enum status spool_put(struct spool *s, uint32_t group, const struct event *event
 		      struct error *err);
 
 /*
- * Puts an event in group 0 whose end is not known yet; *place identifies it until spool_finish() or
- * spool_take_back().  Events that were begun in time order need not be sorted, unlike in the order
- * of their ends.
+ * Puts an event in group 0 whose end is not known yet.  `place`, a small number of the caller's
+ * choice, identifies it until spool_finish() or spool_take_back().  Events that were begun in time
+ * order need not be sorted, unlike in the order of their ends.
  */
-enum status spool_begin(struct spool *s, const struct event *e, uint32_t *place, struct error *err);
+enum status spool_begin(struct spool *s, const struct event *e, uint32_t place, struct error *err);
 void spool_finish(struct spool *s, uint32_t place, uint64_t end_ns);
 /*
  * Keeps an event without argument values that equals many others except for its times.  It is
@@ -43,7 +43,7 @@ void spool_finish(struct spool *s, uint32_t place, uint64_t end_ns);
 enum status spool_share(struct spool *s, const struct event *e, uint32_t *shared,
 			struct error *err);
 const struct event *spool_shared(const struct spool *s, uint32_t shared); /* until spool_share() */
-enum status spool_begin_shared(struct spool *s, uint32_t shared, uint64_t begin_ns, uint32_t *place,
+enum status spool_begin_shared(struct spool *s, uint32_t shared, uint64_t begin_ns, uint32_t place,
 			       struct error *err);
 /* Removes an event from the spool; *e borrows its argument values until the next call. */
 enum status spool_take_back(struct spool *s, uint32_t place, struct event *e, struct error *err);

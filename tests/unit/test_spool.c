@@ -214,7 +214,7 @@ void test_spool_groups(void)
 
 /* Begins an event; every third one equals the last of these but for its times. */
 static enum status begin_one(struct model *m, struct spool *s, size_t i, uint32_t *shared,
-			     uint32_t *place, struct error *err)
+			     uint32_t place, struct error *err)
 {
 	struct event *e = &m->events[i], other;
 
@@ -238,9 +238,9 @@ static enum status begin_one(struct model *m, struct spool *s, size_t i, uint32_
  */
 void test_spool_open(void)
 {
-	enum { OPEN = 200, EVERY = 997 };
+	enum { OPEN = 200, EVERY = 997, ODD = OPEN, LATE };
 	struct budget budget = { .opening = 1, .scratch = "/tmp" };
-	uint32_t places[OPEN], late[100], odd = 0, late_count = 0, shared = 0;
+	uint32_t late_count = 0, shared = 0;
 	struct event back;
 	struct error err = { 0 };
 	struct spool *s;
@@ -250,30 +250,100 @@ void test_spool_open(void)
 	model_init(&m, 60000, 20000, 1); /* three at each time: many end together */
 	CHECK_OK(spool_open(&s, m.trace, &budget, &err), &err);
 	for (i = 0; i < m.count; i++) {
-		uint32_t *place = i % EVERY ? &places[i % OPEN] : &late[late_count++];
+		uint32_t place = i % EVERY ? (uint32_t)i % OPEN : LATE + late_count++;
 
 		if (i >= OPEN && (i - OPEN) % EVERY)
-			spool_finish(s, places[i % OPEN], m.events[i - OPEN].end_ns);
+			spool_finish(s, (uint32_t)i % OPEN, m.events[i - OPEN].end_ns);
 		CHECK_OK(begin_one(&m, s, i, &shared, place, &err), &err);
 		if (i % 300 == 10)
-			CHECK_OK(begin_one(&m, s, i / 2, &shared, &odd, &err), &err);
+			CHECK_OK(begin_one(&m, s, i / 2, &shared, ODD, &err), &err);
 		if (i % 300 != 250)
 			continue;
-		CHECK_OK(spool_take_back(s, odd, &back, &err), &err);
+		CHECK_OK(spool_take_back(s, ODD, &back, &err), &err);
 		back.end_ns = m.events[(i - 240) / 2].end_ns;
 		bad += !event_same(&back, &m.events[(i - 240) / 2]);
 	}
 	CHECK_U64(bad, 0);
 	for (i = m.count - OPEN; i < m.count; i++)
 		if (i % EVERY)
-			spool_finish(s, places[i % OPEN], m.events[i].end_ns);
+			spool_finish(s, (uint32_t)i % OPEN, m.events[i].end_ns);
 	for (i = 0; i < late_count; i++)
-		spool_finish(s, late[i], m.events[i * EVERY].end_ns);
+		spool_finish(s, LATE + (uint32_t)i, m.events[i * EVERY].end_ns);
 	CHECK(spool_totals(s).runs > 5);
 	CHECK_U64(spool_totals(s).events, m.count);
 	model_check(&m, s);
 	spool_close(s);
 	model_release(&m);
+}
+
+/* Events that equal another one, of which some are long or begin long after the one before. */
+void test_spool_shared(void)
+{
+	enum { COUNT = 60000 };
+	struct budget budget = { .opening = 1, .scratch = "/tmp" };
+	struct event kind = { .kind = KIND_RANGE, .name = 7, .track = 3 };
+	uint64_t begin_ns = 0, bad = 0, at = 0,
+		 lengths[] = { 0, 50, (1 << 24) - 1, 1 << 24, 1ull << 40 };
+	uint64_t gaps[] = { 1, (1 << 25) - 1, 1 << 25, 1ull << 40 };
+	struct error err = { 0 };
+	struct batch batch;
+	struct spool *s;
+	struct trace *trace;
+	uint32_t shared, group;
+
+	CHECK_OK(trace_new(&trace, 1 << 20, NULL), NULL);
+	CHECK_OK(spool_open(&s, trace, &budget, &err), &err);
+	CHECK_OK(spool_share(s, &kind, &shared, &err), &err);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		begin_ns += gaps[i % 9 % 4];
+		CHECK_OK(spool_begin_shared(s, shared, begin_ns, 0, &err), &err);
+		spool_finish(s, 0, begin_ns + lengths[i % 7 % 5]);
+	}
+	CHECK(spool_totals(s).runs > 5);
+	begin_ns = 0;
+	while (spool_next(s, &group, &batch, &err) == ST_OK)
+		for (size_t i = 0; i < batch.count; i++, at++) {
+			const struct event *e = &batch.events[i];
+
+			begin_ns += gaps[at % 9 % 4];
+			bad += e->begin_ns != begin_ns || e->name != 7 || e->track != 3 ||
+			       e->end_ns != begin_ns + lengths[at % 7 % 5];
+		}
+	CHECK_U64(at, COUNT);
+	CHECK_U64(bad, 0);
+	spool_close(s);
+	trace_free(trace);
+}
+
+/* Times of a damaged log, up to the greatest. */
+void test_spool_greatest(void)
+{
+	enum { COUNT = 20000 };
+	struct budget budget = { .opening = 1, .scratch = "/tmp" };
+	struct event e = { .kind = KIND_RANGE };
+	struct error err = { 0 };
+	struct batch batch;
+	struct spool *s;
+	struct trace *trace;
+	uint64_t at = 0, bad = 0;
+	uint32_t group;
+
+	CHECK_OK(trace_new(&trace, 1 << 20, NULL), NULL);
+	CHECK_OK(spool_open(&s, trace, &budget, &err), &err);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		e.begin_ns = UINT64_MAX - COUNT + i;
+		e.end_ns = UINT64_MAX;
+		CHECK_OK(spool_put(s, 0, &e, 1, &err), &err);
+	}
+	CHECK(spool_totals(s).runs > 2);
+	while (spool_next(s, &group, &batch, &err) == ST_OK)
+		for (size_t i = 0; i < batch.count; i++, at++)
+			bad += batch.events[i].begin_ns != UINT64_MAX - COUNT + at ||
+			       batch.events[i].end_ns != UINT64_MAX;
+	CHECK_U64(at, COUNT);
+	CHECK_U64(bad, 0);
+	spool_close(s);
+	trace_free(trace);
 }
 
 /* What is in order already takes a shorter way. */

@@ -320,26 +320,28 @@ static uint32_t pair_of(const struct pftrace_reader *r, const struct pftrace_tra
 	return PAIR_NESTS | (uint32_t)(t - r->tracks);
 }
 
-static struct pftrace_open *close_open(struct pftrace_reader *r, struct pftrace_track *t)
+/* Closes the innermost slice; its entry is valid until another slice begins. */
+static struct pftrace_open *close_open(struct pftrace_reader *r, struct pftrace_track *t,
+				       uint32_t *place)
 {
-	uint32_t place = t->open;
-	struct pftrace_open *o = &r->opens[place - 1];
+	struct pftrace_open *o = &r->opens[t->open - 1];
 
+	*place = t->open;
 	t->open = o->below;
 	o->below = r->unused_open;
-	r->unused_open = place;
-	return o; /* the entry is valid until another slice begins */
+	r->unused_open = *place;
+	return o;
 }
 
 /* Closes the innermost slice and takes its event out of the spool, because it must be changed. */
 static enum status take_back(struct pftrace_reader *r, struct pftrace_track *t, struct event *e,
 			     int64_t *begin_ns, struct error *err)
 {
-	const struct pftrace_open *o = close_open(r, t);
+	uint32_t place;
 
-	*begin_ns = o->begin_ns;
-	if (o->place != NO_ID)
-		return spool_take_back(r->to.spool, o->place, e, err);
+	*begin_ns = close_open(r, t, &place)->begin_ns;
+	if (pftrace_in_range(*begin_ns))
+		return spool_take_back(r->to.spool, place, e, err);
 	*e = (struct event){ .kind = KIND_RANGE }; /* it had no valid time */
 	return ST_OK;
 }
@@ -387,11 +389,11 @@ enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, str
 	r->unused_open = o->below;
 	o->launcher = launches ? e->track : 0;
 	o->name = e->name;
+	o->shared = 0;
 	o->begin_ns = at_ns;
-	o->place = NO_ID;
-	if (at_ns <= IMPORT_TIME_MOST && at_ns >= -IMPORT_TIME_MOST) {
+	if (pftrace_in_range(at_ns)) {
 		e->begin_ns = (uint64_t)(at_ns + SPOOL_BIAS);
-		TRY(spool_begin(r->to.spool, e, &o->place, err));
+		TRY(spool_begin(r->to.spool, e, place, err));
 	}
 	o->below = t->open;
 	t->open = place;
@@ -401,11 +403,12 @@ enum status pftrace_begin(struct pftrace_reader *r, struct pftrace_track *t, str
 static enum status finish_open(struct pftrace_reader *r, struct pftrace_track *t, int64_t at_ns,
 			       struct error *err)
 {
-	const struct pftrace_open *o = close_open(r, t);
+	uint32_t place;
+	const struct pftrace_open *o = close_open(r, t, &place);
 
-	if (o->place == NO_ID)
+	if (!pftrace_in_range(o->begin_ns))
 		return pftrace_lose(r, LOSS_NO_TIME);
-	return import_finish(&r->to, o->place, o->begin_ns, at_ns, o->launcher, err);
+	return import_finish(&r->to, place, o->begin_ns, at_ns, o->launcher, err);
 }
 
 /* Finds the innermost open slice that an end may close: one with the same name, if both have a
@@ -417,9 +420,13 @@ static enum status find_open(struct pftrace_reader *r, const struct pftrace_sequ
 	uint32_t name = pftrace_name(q, PFTRACE_NAME, d->name_iid);
 
 	TRY(pftrace_text(r, d->name_text, &name, err));
-	for (*place = t->open; *place && name; *place = r->opens[*place - 1].below)
-		if (!r->opens[*place - 1].name || r->opens[*place - 1].name == name)
+	for (*place = t->open; *place && name; *place = r->opens[*place - 1].below) {
+		const struct pftrace_open *o = &r->opens[*place - 1];
+		uint32_t own = o->shared ? spool_shared(r->to.spool, o->shared)->name : o->name;
+
+		if (!own || own == name)
 			break;
+	}
 	return ST_OK;
 }
 

@@ -80,6 +80,10 @@ static inline bool pftrace_time_of(struct pftrace_reader *r, struct pftrace_sequ
 		x->clock == (q->clock ? q->clock : PFTRACE_BOOTTIME)) ||
 	       pftrace_time_at(r, q, 0, 0, time, out);
 }
+static inline bool pftrace_in_range(int64_t ns)
+{
+	return (uint64_t)(ns + IMPORT_TIME_MOST) <= 2 * (uint64_t)IMPORT_TIME_MOST;
+}
 /* Returns a sequence that was found recently, or NULL if the map must be searched. */
 static inline struct pftrace_sequence *pftrace_near_sequence(const struct pftrace_reader *r,
 							     uint64_t id)

@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 enum {
-	FRAMES_BYTES = 256 * 1024,
+	FRAMES_BYTES = 64 * 1024,
 	PACKET_MOST = 64 << 20, /* larger packets are skipped */
 	HEAD_MOST = 2 * VARINT_MAX,
 	TRACE_PACKET = 1,

@@ -90,11 +90,11 @@ struct pftrace_process {
 	uint32_t command, rank, host, own_pid; /* own_pid: the real pid, if `pid` is not */
 	uint32_t id;                           /* id in the trace; 0: not created yet */
 };
-struct pftrace_open { /* a slice that has not ended */
-	int64_t begin_ns;
-	uint32_t place;          /* in the spool; NO_ID: its time is out of range */
-	uint32_t launcher, name; /* launcher: the track if it launches work, otherwise 0 */
-	uint32_t below;          /* 1 + index of the slice around it, or of the next unused */
+struct pftrace_open {          /* a slice that has not ended */
+	int64_t begin_ns;      /* if it is out of range, the spool does not have the slice */
+	uint32_t launcher;     /* the track if it launches work, otherwise 0 */
+	uint32_t name, shared; /* shared: id of the event in the spool, which has the name; or 0 */
+	uint32_t below;        /* 1 + index of the slice around it, or of the next unused */
 };
 
 /* The parts of a packet: numbers, then messages. */
@@ -178,7 +178,7 @@ struct pftrace_reader { /* exists while the source opens */
 	struct pftrace_reading last_reading; /* the latest one used */
 	bool is_clock_known;                 /* whether its clock has a reading */
 
-	struct pftrace_open *opens;
+	struct pftrace_open *opens; /* 1 + the index is the place in the spool */
 	uint32_t unused_open;
 	struct map flows, classes; /* ids of arrows that have begun; cached classes of categories */
 	/* Parts of the current event; more are counted as lost. */

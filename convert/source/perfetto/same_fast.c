@@ -12,20 +12,26 @@ enum {
 	SLOTS = 1 << 14, /* a power of two */
 	SAMES = SLOTS / 2,
 	PROBES = 4,
+	AHEAD = 32,      /* packets that are looked up at a time */
 	LINE_BYTES = 64, /* of the cache */
-	KEY_BYTES = 92,
+	KEY_WORDS = 14,
+	KEY_SHORT = 2,   /* most keys have at most so many words */
 	SHAPE_WORDS = 8, /* words of a packet; longer ones have no shape */
 	SHAPE_BYTES = 8 * SHAPE_WORDS,
 };
 
-struct same { /* fills two cache lines */
-	uint64_t generation;
-	uint32_t sequence, track; /* indices */
-	uint32_t shared;          /* id in the spool; 0: an end */
-	uint32_t launcher, name;
-	uint8_t len, key[KEY_BYTES + 7]; /* the bytes after the time, and zeros */
+struct same {                    /* a unit, or more if its key is long */
+	uint64_t key[KEY_SHORT]; /* the bytes after the time, as key_word() returns them */
+	uint32_t generation;
+	uint32_t track;    /* index */
+	uint16_t sequence; /* index */
+	uint16_t shared;   /* id in the spool; 0: an end */
+	uint8_t len;       /* bytes of the key */
+	bool launches;
+	uint64_t rest[KEY_WORDS - KEY_SHORT]; /* of the key */
 };
-_Static_assert(sizeof(struct same) == 2 * LINE_BYTES, "two lines of the cache");
+enum { UNIT_BYTES = offsetof(struct same, rest) };
+_Static_assert(2 * UNIT_BYTES == LINE_BYTES && sizeof(struct same) % UNIT_BYTES == 0, "units");
 
 /* The shape of packets of one length that contain nothing but an event: the bits that must be the
  * same. */
@@ -34,10 +40,16 @@ struct shape {
 };
 struct pftrace_sames {
 	struct shape shapes[SHAPE_BYTES];
-	uint16_t slots[SLOTS]; /* 1 + index into `rows`, by a hash of the key */
-	struct same *rows;
-	uint32_t count;
+	uint16_t slots[SLOTS]; /* number of a row's first unit, from 1, by a hash of the key */
+	uint8_t *units;        /* of `count` rows */
+	uint32_t count, unit_count;
+	uint32_t learned; /* grows when a row is changed */
 };
+
+static inline struct same *row_at(const struct pftrace_sames *s, uint16_t slot)
+{
+	return (struct same *)(void *)(s->units + (size_t)slot * UNIT_BYTES);
+}
 
 bool pftrace_sames_new(struct pftrace_reader *r)
 {
@@ -46,13 +58,16 @@ bool pftrace_sames_new(struct pftrace_reader *r)
 	for (size_t i = 0; r->sames && i < SHAPE_BYTES; i++)
 		r->sames->shapes[i].mask[0] = UINT64_MAX;
 	if (r->sames)
-		r->sames->rows = aligned_alloc(LINE_BYTES, SAMES * sizeof(struct same));
-	return r->sames && r->sames->rows;
+		r->sames->units = aligned_alloc(LINE_BYTES, (SAMES + 1) * sizeof(struct same));
+	if (!r->sames || !r->sames->units)
+		return false;
+	memset(r->sames->units, 0, UNIT_BYTES); /* equals no key */
+	return true;
 }
 
 void pftrace_sames_free(struct pftrace_reader *r)
 {
-	free(r->sames ? r->sames->rows : NULL);
+	free(r->sames ? r->sames->units : NULL);
 	free(r->sames);
 }
 
@@ -132,34 +147,43 @@ static inline bool next_whole(const uint8_t **at, const uint8_t *last, struct by
 	if (len >= SHAPE_BYTES &&
 	    (!(p = pb_varint(p - 1, &len)) || len > (uint64_t)(last + SHAPE_BYTES - p)))
 		return false;
-	packet->at = p;
-	*at = packet->end = p + len;
+	*packet = (struct bytes){ .at = p, .end = p + len };
+	*at = packet->end;
 	return true;
 }
 
-/* Returns nonzero if the packet does not have the shape.  Reads words after the packet, whose bits
- * are ignored. */
-static inline uint64_t differs(const struct shape *s, const uint8_t *packet, unsigned from)
-{
-	uint64_t bits = 0;
+typedef uint64_t two_words __attribute__((vector_size(2 * sizeof(uint64_t))));
 
-	for (unsigned i = from; i < from + SHAPE_WORDS / 2; i++)
-		bits |= (get_u64(packet + 8 * i) & s->mask[i]) ^ s->bits[i];
-	return bits;
+static inline two_words two_at(const void *at)
+{
+	two_words words;
+
+	memcpy(&words, at, sizeof(words));
+	return words;
+}
+
+/* Returns nonzero if half of the packet does not have the shape.  Reads words after the packet,
+ * whose bits are ignored. */
+static inline uint64_t differs(const struct shape *s, const uint8_t *packet, unsigned half)
+{
+	unsigned i = half * SHAPE_WORDS / 2;
+	two_words bits = (two_at(packet + 8 * i) & two_at(s->mask + i)) ^ two_at(s->bits + i);
+
+	bits |= (two_at(packet + 8 * i + 16) & two_at(s->mask + i + 2)) ^ two_at(s->bits + i + 2);
+	return bits[0] | bits[1];
 }
 
 enum status pftrace_pass_alone(struct pftrace_reader *r, struct bytes *packets, struct error *err)
 {
 	const uint8_t *at = packets->at, *last = last_of(packets);
-	struct bytes packet = { .is_truncated = false };
+	struct bytes packet;
 
 	while (next_whole(&at, last, &packet)) {
 		const struct shape *s = shape_by(r, &packet);
 
 		if (!s || differs(s, packet.at, 0) ||
-		    (packet.end - packet.at > SHAPE_BYTES / 2 &&
-		     differs(s, packet.at, SHAPE_WORDS / 2)))
-			TRY(r->take(r, &packet, err));
+		    (packet.end - packet.at > SHAPE_BYTES / 2 && differs(s, packet.at, 1)))
+			TRY(r->take(r, &(struct bytes){ .at = packet.at, .end = packet.end }, err));
 	}
 	packets->at = at;
 	return ST_OK;
@@ -167,11 +191,18 @@ enum status pftrace_pass_alone(struct pftrace_reader *r, struct bytes *packets, 
 
 /* ---- the second pass -------------------------------------------------------------------- */
 
-struct key { /* the 1 to KEY_BYTES bytes after the time */
+struct key { /* the 1 to KEY_WORDS * 8 bytes after the time */
 	const uint8_t *at;
 	size_t len;
-	uint64_t last, hash; /* last: the bytes of the last word, and zeros */
+	uint64_t words[KEY_SHORT], hash;
 };
+/* Returns a word of a key that the key reaches.  The bytes of the last one are its upper bytes. */
+static inline uint64_t key_word(const struct key *k, size_t i)
+{
+	size_t left = k->len - 8 * i;
+
+	return get_u64(k->at + 8 * i) << (left < 8 ? (0 - 8 * left) % 64 : 0);
+}
 
 /* Finds the key of a packet.  Returns false if the packet does not begin with its time, or with the
  * user and its time. */
@@ -179,7 +210,7 @@ static inline __attribute__((always_inline)) bool key_of(const struct bytes *pac
 							 struct key *k)
 {
 	const uint8_t *p = packet->at;
-	unsigned unused;
+	uint64_t hash;
 
 	if (*p == 3 << 3 && !(p = pb_varint(p + 1, time)))
 		return false;
@@ -187,27 +218,27 @@ static inline __attribute__((always_inline)) bool key_of(const struct bytes *pac
 		return false;
 	k->at = p;
 	k->len = (size_t)(packet->end - p);
-	if (k->len - 1 >= KEY_BYTES)
+	if (k->len - 1 >= 8 * KEY_WORDS)
 		return false;
-	k->hash = 0;
-	for (; packet->end - p > 8; p += 8)
-		k->hash = (k->hash ^ k->hash >> 32 ^ get_u64(p)) * HASH_A;
-	unused = 64 - 8 * (unsigned)(packet->end - p);
-	k->last = get_u64(p) << unused >> unused;
-	k->hash = (k->hash ^ k->hash >> 32 ^ k->last) * HASH_A;
+	/* Begins and ends differ in length, and a branch on it could not be predicted. */
+	k->words[0] = key_word(k, 0);
+	k->words[1] = key_word(k, 1) & (0 - (uint64_t)(k->len > 8));
+	hash = k->words[0] * HASH_A;
+	hash = (hash ^ hash >> 32 ^ k->words[1]) * HASH_A;
+	for (size_t i = KEY_SHORT; 8 * i < k->len; i++)
+		hash = (hash ^ hash >> 32 ^ key_word(k, i)) * HASH_A;
+	k->hash = hash;
 	return true;
 }
 
 static inline bool is_key(const struct same *x, const struct key *k)
 {
-	size_t i = 0;
-
-	if (x->len != k->len)
+	if ((x->key[0] ^ k->words[0]) | (x->key[1] ^ k->words[1]) | (x->len ^ k->len))
 		return false;
-	for (; k->len - i > 8; i += 8)
-		if (get_u64(k->at + i) != get_u64(x->key + i))
+	for (size_t i = KEY_SHORT; 8 * i < k->len; i++)
+		if (key_word(k, i) != x->rest[i - KEY_SHORT])
 			return false;
-	return k->last == get_u64(x->key + i);
+	return true;
 }
 
 /* Finds the row of a key.  Returns NULL if there is none, and a slot that it may use. */
@@ -217,8 +248,8 @@ static inline struct same *find(struct pftrace_sames *s, const struct key *k, ui
 		*slot = &s->slots[((k->hash >> 50) + i) % SLOTS];
 		if (!**slot)
 			return NULL;
-		if (is_key(&s->rows[**slot - 1], k))
-			return &s->rows[**slot - 1];
+		if (is_key(row_at(s, **slot), k))
+			return row_at(s, **slot);
 	}
 	return NULL;
 }
@@ -228,36 +259,46 @@ enum status pftrace_same_learn(struct pftrace_reader *r, const struct bytes *pac
 			       const struct event *e, bool launches, struct error *err)
 {
 	struct pftrace_sames *s = r->sames;
-	struct same made = { .generation = q->generation,
-			     .sequence = (uint32_t)(q - r->sequences),
-			     .track = (uint32_t)(t - r->tracks) };
+	struct same made = { .generation = (uint32_t)q->generation,
+			     .sequence = (uint16_t)(q - r->sequences),
+			     .track = (uint32_t)(t - r->tracks),
+			     .launches = launches };
+	uint32_t shared = 0;
 	struct same *x;
 	uint64_t first;
 	uint16_t *slot;
 	struct key k;
+	size_t units;
 
-	if (!key_of(packet, &first, &k) || !time || first != time)
+	if (!key_of(packet, &first, &k) || !time || first != time || q->generation > UINT32_MAX)
 		return ST_OK;
 	x = find(s, &k, &slot);
 	if (e) {
-		made.name = e->name;
-		made.launcher = launches ? e->track : 0;
 		if (x && x->shared && !memcmp(spool_shared(r->to.spool, x->shared), e, sizeof(*e)))
-			made.shared = x->shared;
+			shared = x->shared;
 		else
-			TRY(spool_share(r->to.spool, e, &made.shared, err));
-		if (!made.shared)
+			TRY(spool_share(r->to.spool, e, &shared, err));
+		if (!shared)
 			return ST_OK;
+		made.shared = (uint16_t)shared;
 	}
-	if (s->count == SAMES && !*slot) {
-		memset(s->slots, 0, sizeof(s->slots));
-		s->count = 0;
-	}
-	if (!*slot)
-		*slot = (uint16_t)++s->count;
 	made.len = (uint8_t)k.len;
-	memcpy(made.key, k.at, k.len);
-	s->rows[*slot - 1] = made;
+	memcpy(made.key, k.words, sizeof(made.key));
+	for (size_t i = KEY_SHORT; 8 * i < k.len; i++)
+		made.rest[i - KEY_SHORT] = key_word(&k, i);
+	units = k.len > 8 * KEY_SHORT ? 1 + (k.len - 8 * KEY_SHORT + UNIT_BYTES - 1) / UNIT_BYTES
+				      : 1;
+	if (!x) {
+		if (s->count == SAMES) {
+			memset(s->slots, 0, sizeof(s->slots));
+			s->count = s->unit_count = 0;
+		}
+		*slot = (uint16_t)(s->unit_count + 1);
+		s->count++;
+		s->unit_count += (uint32_t)units;
+	}
+	memcpy(row_at(s, *slot), &made, units * UNIT_BYTES);
+	s->learned++;
 	return ST_OK;
 }
 
@@ -267,19 +308,21 @@ static inline enum status begin_same(struct pftrace_reader *r, struct pftrace_tr
 	struct pftrace_open *o = &r->opens[r->unused_open - 1];
 	uint32_t place = r->unused_open;
 
-	if (!place || (uint64_t)(at_ns + IMPORT_TIME_MOST) > 2 * (uint64_t)IMPORT_TIME_MOST ||
+	if (!place || !pftrace_in_range(at_ns) ||
 	    (t->open && r->opens[t->open - 1].begin_ns > at_ns)) {
 		struct event e = *spool_shared(r->to.spool, x->shared);
 
 		return pftrace_begin(r, t, &e, 0, NULL, at_ns, err);
 	}
 	r->unused_open = o->below;
-	o->launcher = x->launcher;
-	o->name = x->name;
+	o->launcher = 0;
+	if (x->launches)
+		o->launcher = spool_shared(r->to.spool, x->shared)->track;
+	o->shared = x->shared;
 	o->begin_ns = at_ns;
 	o->below = t->open;
 	t->open = place;
-	return spool_begin_shared(r->to.spool, x->shared, (uint64_t)(at_ns + SPOOL_BIAS), &o->place,
+	return spool_begin_shared(r->to.spool, x->shared, (uint64_t)(at_ns + SPOOL_BIAS), place,
 				  err);
 }
 
@@ -289,39 +332,80 @@ static inline enum status end_same(struct pftrace_reader *r, struct pftrace_sequ
 	uint32_t place = t->open;
 	struct pftrace_open *o = &r->opens[place - 1];
 
-	if (!place || o->begin_ns > at_ns || o->place == NO_ID)
+	if (!place || o->begin_ns > at_ns || !pftrace_in_range(o->begin_ns))
 		return pftrace_end(r, q, t, at_ns, err);
 	t->open = o->below;
 	o->below = r->unused_open;
 	r->unused_open = place;
-	return import_finish(&r->to, o->place, o->begin_ns, at_ns, o->launcher, err);
+	return import_finish(&r->to, place, o->begin_ns, at_ns, o->launcher, err);
+}
+
+struct ahead { /* a packet that is to be converted */
+	const uint8_t *at, *end;
+	uint64_t time;
+	const struct same *row; /* NULL: unknown */
+};
+
+/* Looks up the next packets and returns their number.  No branch depends on whether a packet is a
+ * begin or an end, which cannot be predicted, so that the latencies of memory overlap. */
+static unsigned look_ahead(const struct pftrace_sames *s, const uint8_t **at, const uint8_t *last,
+			   struct ahead *all)
+{
+	struct bytes packet;
+	unsigned count = 0;
+
+	while (count < AHEAD && next_whole(at, last, &packet)) {
+		struct ahead *a = &all[count++];
+		const struct same *x;
+		uint64_t time;
+		struct key k;
+
+		a->at = packet.at;
+		a->end = packet.end;
+		a->row = NULL;
+		if (!key_of(&packet, &time, &k))
+			continue;
+		x = row_at(s, s->slots[k.hash >> 50]);
+		a->time = time;
+		a->row = is_key(x, &k) ? x : NULL;
+	}
+	return count;
 }
 
 enum status pftrace_take_sames(struct pftrace_reader *r, struct bytes *packets, struct error *err)
 {
 	const uint8_t *at = packets->at, *last = last_of(packets);
-	struct bytes packet = { .is_truncated = false };
+	struct ahead all[AHEAD];
+	unsigned count;
 
-	while (next_whole(&at, last, &packet)) {
-		struct pftrace_sequence *q;
-		struct pftrace_track *t;
-		const struct same *x;
-		uint16_t *slot;
-		uint64_t time;
-		int64_t at_ns;
-		struct key k;
+	do {
+		uint32_t known = r->sames->learned;
 
-		if (!key_of(&packet, &time, &k) || !(x = find(r->sames, &k, &slot)) ||
-		    (q = &r->sequences[x->sequence])->generation != x->generation ||
-		    (t = &r->tracks[x->track])->is_unordered)
-			TRY(r->take(r, &(struct bytes){ .at = packet.at, .end = packet.end }, err));
-		else if (!pftrace_time_of(r, q, time, &at_ns))
-			pftrace_lose(r, LOSS_NO_TIME);
-		else if (x->shared)
-			TRY(begin_same(r, t, x, at_ns, err));
-		else
-			TRY(end_same(r, q, t, at_ns, err));
-	}
+		count = look_ahead(r->sames, &at, last, all);
+		for (const struct ahead *a = all; a < all + count; a++) {
+			const struct same *x = a->row;
+			struct bytes packet = { .at = a->at, .end = a->end };
+			struct pftrace_sequence *q;
+			struct pftrace_track *t;
+			uint64_t time = a->time;
+			uint16_t *slot;
+			int64_t at_ns;
+			struct key k;
+
+			/* It may be in another slot, or a packet before it was learned. */
+			if (!x || known != r->sames->learned)
+				x = key_of(&packet, &time, &k) ? find(r->sames, &k, &slot) : NULL;
+			if (!x || (q = &r->sequences[x->sequence])->generation != x->generation ||
+			    (t = &r->tracks[x->track])->is_unordered)
+				TRY(r->take(r, &packet, err));
+			else if (!pftrace_time_of(r, q, time, &at_ns))
+				pftrace_lose(r, LOSS_NO_TIME);
+			else if (x->shared)
+				TRY(begin_same(r, t, x, at_ns, err));
+			else
+				TRY(end_same(r, q, t, at_ns, err));
+		}
+	} while (count == AHEAD);
 	packets->at = at;
 	return ST_OK;
 }

@@ -389,10 +389,11 @@ static enum status name_unread(struct pftrace_reader *r, struct error *err)
 
 	buf_init(&text, UNREAD_BYTES);
 	for (uint32_t i = 0; i < PFTRACE_FIELDS; i++) {
-		const char *name = name_of_packet(i, &len);
+		const char *name;
 
 		if (!r->unread[i])
 			continue;
+		name = name_of_packet(i, &len);
 		import_lose(&r->to, LOSS_UNREAD, r->unread[i]);
 		buf_put_text(&text, text.len ? ", " : "");
 		if (len)
