@@ -395,21 +395,16 @@ static enum status event_put(struct causes *c, const struct event *e, struct err
 
 /* ---- the step thread -------------------------------------------------------------------- */
 
-static enum status interval_room(struct cause_process *p, struct error *err)
+static enum status interval_reserve(struct cause_process *p, struct error *err)
 {
-	size_t cap = p->interval_cap ? p->interval_cap * 2 : 256, gone = 0;
-	struct phase_interval *wider;
+	size_t gone = 0;
 
 	if (p->interval_count < p->interval_cap)
 		return ST_OK;
 	while (gone < p->interval_count && p->intervals[gone].end_ns <= p->keep.unsettled_ns)
 		gone++;
 	if (gone <= p->interval_cap / 2 && p->interval_cap < p->keep.most) {
-		wider = realloc(p->intervals, cap * sizeof(*wider));
-		if (!wider)
-			return fail_memory(err);
-		p->intervals = wider;
-		p->interval_cap = cap;
+		TRY(vec_reserve(&p->intervals, &p->interval_cap, p->interval_cap + 1, err));
 	} else if (!gone) {
 		gone = p->interval_count / 2;
 		p->keep.forgotten_ns = later(p->keep.forgotten_ns, p->intervals[gone - 1].end_ns);
@@ -523,7 +518,7 @@ enum status causes_put(struct causes *c, const struct batch *in, const struct id
 			last->end_ns = st->end_ns;
 			continue;
 		}
-		TRY(interval_room(p, err));
+		TRY(interval_reserve(p, err));
 		p->intervals[p->interval_count++] = *st;
 	}
 	for (size_t i = 0; i < in->count; i++)

@@ -2,6 +2,8 @@
 /* Splits one gap into idle segments (DEFINITIONS.md 6). */
 #include "analyze/cause/internal.h"
 
+#include "schemas/base/vec.h"
+
 #include <stdlib.h>
 
 enum {
@@ -72,20 +74,12 @@ static void own(const struct walk *w, struct idle_segment *idle)
 static enum status flush(struct walk *w, struct error *err)
 {
 	struct causes *c = w->c;
-	size_t cap = c->idle_cap ? c->idle_cap * 2 : 256;
-	struct idle_segment *wider;
 
 	if (w->idle.begin_ns == w->idle.end_ns)
 		return ST_OK;
-	if (c->idle_count == c->idle_cap) {
-		if (cap > PIECES_MAX)
-			return fail(err, ST_CEILING, NOWHERE, "too many idle gaps at once");
-		wider = realloc(c->idle, cap * sizeof(*wider));
-		if (!wider)
-			return fail(err, ST_MEMORY, NOWHERE, "no memory for idle gaps");
-		c->idle = wider;
-		c->idle_cap = cap;
-	}
+	if (c->idle_count == PIECES_MAX)
+		return fail(err, ST_CEILING, NOWHERE, "too many idle gaps at once");
+	TRY(vec_reserve(&c->idle, &c->idle_cap, c->idle_count + 1, err));
 	own(w, &w->idle);
 	c->idle[c->idle_count++] = w->idle;
 	w->idle.begin_ns = w->idle.end_ns;
@@ -130,7 +124,7 @@ static enum status add(struct walk *w, struct reason why, uint64_t begin_ns, uin
 
 static bool touches(const struct spans *spans, uint64_t begin_ns, uint64_t end_ns)
 {
-	uint32_t i = spans_find(spans, begin_ns);
+	size_t i = spans_find(spans, begin_ns);
 
 	return i < spans->count && spans->items[i].begin_ns < end_ns;
 }
@@ -146,7 +140,7 @@ static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, 
 static size_t interval_find(struct cause_process *p, uint64_t at_ns)
 {
 	enum { NEAR = 8 };
-	size_t low = 0, high = p->interval_count, mid;
+	size_t low = 0, high = p->interval_count, at;
 
 	if (p->interval_near <= high &&
 	    (!p->interval_near || p->intervals[p->interval_near - 1].end_ns <= at_ns)) {
@@ -154,15 +148,9 @@ static size_t interval_find(struct cause_process *p, uint64_t at_ns)
 		if (high - low > NEAR && p->intervals[low + NEAR].end_ns > at_ns)
 			high = low + NEAR;
 	}
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (p->intervals[mid].end_ns <= at_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	p->interval_near = low;
-	return low;
+	SEARCH(at, low, high, p->intervals[at].end_ns <= at_ns);
+	p->interval_near = at;
+	return at;
 }
 
 static enum status phases(struct walk *w, uint64_t begin_ns, uint64_t end_ns, struct error *err)
@@ -192,7 +180,7 @@ static enum status threads(struct walk *w, uint64_t begin_ns, uint64_t end_ns, s
 {
 	uint32_t launching = w->gap->launch_track, step = w->p->step_thread;
 	const struct spans *cover = &cause_thread(w->c, launching)->cover;
-	uint32_t i = spans_find(cover, begin_ns);
+	size_t i = spans_find(cover, begin_ns);
 
 	w->thread = step;
 	if (!launching || launching == step)
@@ -235,9 +223,7 @@ static enum status layer_cut(struct walk *w, enum layer layer, struct reason why
 			     const struct spans *spans, uint64_t begin_ns, uint64_t end_ns,
 			     struct error *err)
 {
-	uint32_t i;
-
-	for (i = spans_find(spans, begin_ns); i < spans->count; i++) {
+	for (size_t i = spans_find(spans, begin_ns); i < spans->count; i++) {
 		const struct span *one = &spans->items[i];
 		uint64_t from_ns = later(one->begin_ns, begin_ns);
 		uint64_t to_ns = earlier(one->end_ns, end_ns);
@@ -276,7 +262,7 @@ static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, 
 
 static bool is_open(const struct spans *spans, uint64_t at_ns)
 {
-	uint32_t i = spans_find(spans, at_ns);
+	size_t i = spans_find(spans, at_ns);
 
 	for (; i < spans->count && spans->items[i].begin_ns <= at_ns; i++)
 		if (spans->items[i].end_ns > at_ns)

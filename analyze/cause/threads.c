@@ -1,31 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cause/threads.h"
 
-#include <stdlib.h>
+#include "schemas/base/vec.h"
+
 #include <string.h>
 
-enum { FIRST = 64, FRAMES_MAX = 1 << 16, ASKED_MAX = 1 << 16 };
-
-static enum status grow(void *items, uint32_t *cap, size_t size, struct error *err)
-{
-	uint32_t more = *cap ? *cap * 2 : FIRST;
-	void *wider, **at = items;
-
-	wider = realloc(*at, more * size);
-	if (!wider)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for thread states");
-	*at = wider;
-	*cap = more;
-	return ST_OK;
-}
+/* Up to these, vec_reserve() doubles; the mask of the ring of frames needs a power of two. */
+enum { FRAMES_MAX = 1 << 16, CALLS_MAX = 1 << 16 };
 
 /* ---- spans ------------------------------------------------------------------------------ */
 
-static void spans_reach(struct spans *s, uint32_t from)
+static void spans_reach(struct spans *s, size_t from)
 {
 	uint64_t reach_ns = from ? s->items[from - 1].reach_ns : 0;
 
-	for (uint32_t i = from; i < s->count; i++) {
+	for (size_t i = from; i < s->count; i++) {
 		if (s->items[i].end_ns > reach_ns)
 			reach_ns = s->items[i].end_ns;
 		s->items[i].reach_ns = reach_ns;
@@ -34,9 +23,9 @@ static void spans_reach(struct spans *s, uint32_t from)
 
 static void spans_drop(struct spans *s, uint64_t ended_ns)
 {
-	uint32_t i, kept = 0;
+	size_t kept = 0;
 
-	for (i = 0; i < s->count; i++)
+	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].end_ns > ended_ns)
 			s->items[kept++] = s->items[i];
 	s->count = kept;
@@ -53,7 +42,7 @@ static enum status spans_reserve(struct spans *s, struct keep *k, struct error *
 	if (s->count < s->cap / 2)
 		return ST_OK;
 	if (s->cap < k->most)
-		return grow(&s->items, &s->cap, sizeof(*s->items), err);
+		return vec_reserve(&s->items, &s->cap, s->cap + 1, err);
 	if (s->count < s->cap)
 		return ST_OK;
 	uint64_t cut_ns = s->items[s->count / 2].begin_ns;
@@ -77,7 +66,7 @@ static bool span_before(const struct span *a, const struct span *b)
 
 enum status spans_put(struct spans *s, const struct span *one, struct keep *k, struct error *err)
 {
-	uint32_t at = s->count;
+	size_t at = s->count;
 
 	if (one->begin_ns >= one->end_ns || one->end_ns <= k->unsettled_ns)
 		return ST_OK;
@@ -96,25 +85,11 @@ enum status spans_put(struct spans *s, const struct span *one, struct keep *k, s
 	return ST_OK;
 }
 
-uint32_t spans_search(const struct spans *s, uint64_t at_ns)
-{
-	uint32_t low = 0, high = s->count, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (s->items[mid].reach_ns <= at_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* ---- ranges ----------------------------------------------------------------------------- */
 
 static inline void ranges_append(struct ranges *r, struct range one)
 {
-	uint32_t outer = r->count;
+	uint32_t outer = (uint32_t)r->count;
 
 	while (outer && r->items[outer - 1].end_ns <= one.end_ns)
 		outer = r->items[outer - 1].outer;
@@ -124,15 +99,15 @@ static inline void ranges_append(struct ranges *r, struct range one)
 
 static void ranges_drop(struct ranges *r, uint64_t ended_ns)
 {
-	uint32_t i, count = r->count;
+	size_t count = r->count;
 
 	r->count = 0;
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (r->items[i].end_ns > ended_ns)
 			ranges_append(r, r->items[i]);
 }
 
-static enum status ranges_room(struct ranges *r, struct keep *k, struct error *err)
+static enum status ranges_reserve(struct ranges *r, struct keep *k, struct error *err)
 {
 	if (r->count < r->cap)
 		return ST_OK;
@@ -140,7 +115,7 @@ static enum status ranges_room(struct ranges *r, struct keep *k, struct error *e
 	if (r->count < r->cap / 2)
 		return ST_OK;
 	if (r->cap < k->most)
-		return grow(&r->items, &r->cap, sizeof(*r->items), err);
+		return vec_reserve(&r->items, &r->cap, r->cap + 1, err);
 	if (r->count < r->cap)
 		return ST_OK;
 	uint64_t cut_ns = r->items[r->count / 2].begin_ns;
@@ -154,7 +129,7 @@ enum status ranges_put(struct ranges *r, struct range one, struct keep *k, struc
 {
 	if (one.begin_ns >= one.end_ns || one.end_ns <= k->unsettled_ns)
 		return ST_OK;
-	TRY(ranges_room(r, k, err));
+	TRY(ranges_reserve(r, k, err));
 	ranges_append(r, one);
 	return ST_OK;
 }
@@ -162,24 +137,18 @@ enum status ranges_put(struct ranges *r, struct range one, struct keep *k, struc
 const struct range *ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t half_ns = (end_ns - begin_ns) / 2, middle_ns = begin_ns + half_ns;
-	uint32_t low = 0, high = r->count, mid;
+	size_t end; /* after the last range that begins by the middle */
 
-	while (low < high) { /* find the last range that begins by the middle */
-		mid = low + (high - low) / 2;
-		if (r->items[mid].begin_ns <= middle_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low) {
-		const struct range *one = &r->items[low - 1];
+	SEARCH(end, 0, r->count, r->items[end].begin_ns <= middle_ns);
+	while (end) {
+		const struct range *one = &r->items[end - 1];
 		uint64_t from_ns = one->begin_ns > begin_ns ? one->begin_ns : begin_ns;
 		uint64_t to_ns = one->end_ns < end_ns ? one->end_ns : end_ns;
 
 		if (to_ns > from_ns && to_ns - from_ns > half_ns)
 			return one;
 		/* A range that ends by the middle hides only ranges that also end by then. */
-		low = one->end_ns <= middle_ns ? one->outer : low - 1;
+		end = one->end_ns <= middle_ns ? one->outer : end - 1;
 	}
 	return NULL;
 }
@@ -189,15 +158,14 @@ const struct range *ranges_find(const struct ranges *r, uint64_t begin_ns, uint6
 enum status kernel_calls_put(struct kernel_calls *a, const struct kernel_call *call,
 			     struct error *err)
 {
-	if (a->count == a->cap && a->cap >= ASKED_MAX && a->head < a->cap / 2)
+	if (a->count == a->cap && a->cap >= CALLS_MAX && a->head < a->cap / 2)
 		a->head = a->cap / 2;
 	if (a->count == a->cap && a->head) {
 		a->count -= a->head;
 		memmove(a->items, a->items + a->head, a->count * sizeof(*a->items));
 		a->head = 0;
 	}
-	if (a->count == a->cap)
-		TRY(grow(&a->items, &a->cap, sizeof(*a->items), err));
+	TRY(vec_reserve(&a->items, &a->cap, a->count + 1, err));
 	a->items[a->count++] = *call;
 	return ST_OK;
 }
@@ -205,18 +173,12 @@ enum status kernel_calls_put(struct kernel_calls *a, const struct kernel_call *c
 void kernel_calls_note_work(struct kernel_calls *a, uint64_t begin_ns, uint32_t track,
 			    uint64_t correlation)
 {
-	uint32_t low = a->head, high = a->count, mid;
+	size_t at;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (a->items[mid].begin_ns < begin_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < a->count && a->items[low].begin_ns == begin_ns; low++)
-		a->items[low].has_work |=
-			a->items[low].track == track && a->items[low].correlation == correlation;
+	SEARCH(at, a->head, a->count, a->items[at].begin_ns < begin_ns);
+	for (; at < a->count && a->items[at].begin_ns == begin_ns; at++)
+		a->items[at].has_work |=
+			a->items[at].track == track && a->items[at].correlation == correlation;
 }
 
 const struct kernel_call *kernel_calls_find(struct kernel_calls *a, uint64_t after_ns,
@@ -227,7 +189,7 @@ const struct kernel_call *kernel_calls_find(struct kernel_calls *a, uint64_t aft
 	*lost = NULL;
 	while (a->head < a->count && a->items[a->head].begin_ns <= after_ns)
 		a->head++;
-	for (uint32_t i = a->head; i < a->count && a->items[i].begin_ns < before_ns; i++) {
+	for (size_t i = a->head; i < a->count && a->items[i].begin_ns < before_ns; i++) {
 		one = &a->items[i];
 		if (!first || one->end_ns < first->end_ns)
 			first = one;
@@ -242,7 +204,7 @@ const struct kernel_call *kernel_calls_find(struct kernel_calls *a, uint64_t aft
 enum status frames_put(struct frames *f, const struct call_frame *one, struct error *err)
 {
 	if (f->count == f->cap && f->cap < FRAMES_MAX)
-		TRY(grow(&f->items, &f->cap, sizeof(*f->items), err));
+		TRY(vec_reserve(&f->items, &f->cap, f->count + 1, err));
 	if (f->count == f->cap)
 		f->first = (f->first + 1) & (f->cap - 1);
 	else
@@ -251,24 +213,18 @@ enum status frames_put(struct frames *f, const struct call_frame *one, struct er
 	return ST_OK;
 }
 
-static const struct call_frame *frame_at(const struct frames *f, uint32_t at)
+static const struct call_frame *frame_at(const struct frames *f, size_t at)
 {
 	return &f->items[(f->first + at) & (f->cap - 1)];
 }
 
 uint32_t frames_find(const struct frames *f, uint64_t begin_ns, uint64_t correlation)
 {
-	uint32_t low = 0, high = f->count, mid;
+	size_t at;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (frame_at(f, mid)->begin_ns < begin_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < f->count && frame_at(f, low)->begin_ns == begin_ns; low++)
-		if (frame_at(f, low)->correlation == correlation)
-			return frame_at(f, low)->python;
+	SEARCH(at, 0, f->count, frame_at(f, at)->begin_ns < begin_ns);
+	for (; at < f->count && frame_at(f, at)->begin_ns == begin_ns; at++)
+		if (frame_at(f, at)->correlation == correlation)
+			return frame_at(f, at)->python;
 	return 0;
 }

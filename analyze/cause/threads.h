@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "schemas/base/sort.h"
 #include "schemas/base/status.h"
 
 #include <stdbool.h>
@@ -25,7 +26,7 @@ struct span {
 };
 struct spans {
 	struct span *items;
-	uint32_t count, cap;
+	size_t count, cap;
 };
 
 struct range {
@@ -35,7 +36,7 @@ struct range {
 };
 struct ranges {
 	struct range *items;
-	uint32_t count, cap;
+	size_t count, cap;
 };
 
 /* Calls that launch kernels, in the order of their begins. Those before `head` are finished. */
@@ -46,7 +47,7 @@ struct kernel_call {
 };
 struct kernel_calls {
 	struct kernel_call *items;
-	uint32_t head, count, cap;
+	size_t head, count, cap;
 };
 
 struct call_frame {                     /* the Python frame of a launch */
@@ -55,7 +56,7 @@ struct call_frame {                     /* the Python frame of a launch */
 };
 struct frames { /* a ring */
 	struct call_frame *items;
-	uint32_t count, cap, first;
+	size_t count, cap, first;
 };
 
 /* Limits for pruning. */
@@ -68,12 +69,14 @@ struct keep {
 /* Inserts a span at its place by begin. A span that changes no result is left out. */
 enum status spans_put(struct spans *s, const struct span *one, struct keep *k, struct error *err);
 /* Returns the index of the first span that may end after `at_ns`, or `count`. */
-uint32_t spans_search(const struct spans *s, uint64_t at_ns);
-static inline uint32_t spans_find(const struct spans *s, uint64_t at_ns)
+static inline size_t spans_find(const struct spans *s, uint64_t at_ns)
 {
-	if (!s->count || s->items[s->count - 1].reach_ns <= at_ns)
-		return s->count; /* the most frequent case: nothing ends later */
-	return spans_search(s, at_ns);
+	size_t at = s->count;
+
+	if (s->count && s->items[s->count - 1].reach_ns > at_ns) { /* seldom */
+		SEARCH(at, 0, s->count, s->items[at].reach_ns <= at_ns);
+	}
+	return at;
 }
 
 /* Appends a range that begins no earlier than the last one. Sets its `outer`. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/findings/launched.h"
 
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 #include "schemas/model/records.h"
 
@@ -94,17 +95,10 @@ static bool span_has(const struct threads *all, const struct launch *launch)
 	if (!launch || launch->track >= all->cap)
 		return false;
 	const struct spans *t = &all->items[launch->track];
-	size_t low = 0, high = t->count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->items[mid].begin_ns <= launch->begin_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && launch->begin_ns < t->items[low - 1].end_ns;
+	SEARCH(at, 0, t->count, t->items[at].begin_ns <= launch->begin_ns);
+	return at && launch->begin_ns < t->items[at - 1].end_ns;
 }
 
 /* ---- shapes ----------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/format/format.h"
 #include "convert/output/output.h"
+#include "schemas/base/sort.h"
 
 #include <stdlib.h>
 
@@ -63,18 +64,10 @@ static int compare_prefix(const struct table_type *type, const union value *row,
  * after them. */
 static size_t bound(const struct view *v, const union value *parent, size_t keys, bool after)
 {
-	size_t low = 0, high = v->count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int order = compare_prefix(v->type, v->rows[mid], parent, keys);
-
-		if (order < 0 || (after && !order))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	SEARCH(at, 0, v->count, compare_prefix(v->type, v->rows[at], parent, keys) < after);
+	return at;
 }
 
 struct view view_below(const struct view *v, const union value *parent, size_t keys)

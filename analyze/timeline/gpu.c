@@ -2,6 +2,7 @@
 #include "analyze/timeline/internal.h"
 
 #include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
@@ -325,19 +326,11 @@ static enum status gap_end(struct sweep *s, const struct gpu *g, const struct ru
 
 static enum status name_note(struct gpu *g, const struct running_work *work, struct error *err)
 {
-	size_t at = work->name / 8, size = at < 32 ? 64 : 2 * at;
-	uint8_t *wider;
+	size_t at = work->name / 8;
 
 	if (work->kind != KIND_KERNEL)
 		return ST_OK;
-	if (at >= g->has_begun_size) {
-		wider = realloc(g->has_begun, size);
-		if (!wider)
-			return fail(err, ST_MEMORY, NOWHERE, "no memory for names of kernels");
-		memset(wider + g->has_begun_size, 0, size - g->has_begun_size);
-		g->has_begun = wider;
-		g->has_begun_size = size;
-	}
+	TRY(vec_reserve(&g->has_begun, &g->has_begun_size, at + 1, err));
 	g->has_begun[at] |= (uint8_t)(1 << work->name % 8);
 	return ST_OK;
 }

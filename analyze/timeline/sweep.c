@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/timeline/internal.h"
 
-#include "schemas/model/records.h"
-
 #include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
+#include "schemas/model/records.h"
 
 #include <stdlib.h>
 
@@ -156,26 +156,18 @@ enum gpu_class sweep_class(struct sweep *s, const struct event *work)
 static enum status gpu_add(struct sweep *s, uint32_t process, uint32_t device, size_t *out,
 			   struct error *err)
 {
-	size_t cap = s->gpu_cap ? s->gpu_cap * 2 : 8;
-	struct gpu **wider;
+	struct gpu *g;
 
-	if (s->gpu_count == s->gpu_cap) {
-		wider = realloc(s->gpus, cap * sizeof(struct gpu *));
-		if (!wider)
-			return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a trace");
-		s->gpus = wider;
-		s->gpu_cap = cap;
-	}
 	if (s->gpu_count >= 4096)
 		return fail(err, ST_CEILING, NOWHERE, "more than 4096 GPUs in one input");
-	s->gpus[s->gpu_count] = calloc(1, sizeof(struct gpu));
-	if (!s->gpus[s->gpu_count])
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a trace");
-	s->gpus[s->gpu_count]->process = process;
-	s->gpus[s->gpu_count]->device = device;
-	s->gpus[s->gpu_count]->index = (uint32_t)s->gpu_count;
-	s->gpus[s->gpu_count]->alone = NO_ID;
+	TRY(vec_reserve(&s->gpus, &s->gpu_cap, s->gpu_count + 1, err));
+	TRY(vec_new(&g, 1, err));
+	g->process = process;
+	g->device = device;
+	g->index = (uint32_t)s->gpu_count;
+	g->alone = NO_ID;
 	*out = s->gpu_count++;
+	s->gpus[*out] = g;
 	return ST_OK;
 }
 

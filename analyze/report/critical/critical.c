@@ -76,11 +76,8 @@ static enum status critical_begin(struct accumulator *f, struct error *err)
 
 static enum status sort_all(struct critical *s, struct error *err)
 {
-	uint32_t *wider = realloc(s->graph.by_end, (s->graph.work_count + 1) * sizeof(*wider));
-
-	if (!wider)
-		return fail_memory(err);
-	s->graph.by_end = wider;
+	free(s->graph.by_end);
+	TRY(vec_new(&s->graph.by_end, s->graph.work_count + 1, err));
 	critical_sort(&s->graph, s->last, s->tracks);
 	return ST_OK;
 }
