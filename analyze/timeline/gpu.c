@@ -53,35 +53,9 @@ static int compare_work(const void *pa, const void *pb, void *self)
 	return owns_before(a, b) ? -1 : owns_before(b, a) ? 1 : 0;
 }
 
-static bool ends_before(const struct sweep *s, uint32_t a, uint32_t b)
+static bool ends_before(const void *sweep, uint32_t a, uint32_t b)
 {
-	return work_at(s, a)->end_ns < work_at(s, b)->end_ns;
-}
-
-static void heap_up(const struct sweep *s, struct span_queue *heap)
-{
-	uint32_t *at = ids(heap), moving = at[heap->count - 1];
-	size_t i = heap->count - 1;
-
-	for (; i && ends_before(s, moving, at[(i - 1) / 2]); i = (i - 1) / 2)
-		at[i] = at[(i - 1) / 2];
-	at[i] = moving;
-}
-
-/* Removes the work that ends first. */
-static void heap_pop(const struct sweep *s, struct span_queue *heap)
-{
-	uint32_t *at = ids(heap), moving = at[--heap->count];
-	size_t i = 0, child;
-
-	for (; (child = 2 * i + 1) < heap->count; i = child) {
-		if (child + 1 < heap->count && ends_before(s, at[child + 1], at[child]))
-			child++;
-		if (!ends_before(s, at[child], moving))
-			break;
-		at[i] = at[child];
-	}
-	at[i] = moving;
+	return work_at(sweep, a)->end_ns < work_at(sweep, b)->end_ns;
 }
 
 static inline void time_add(struct gpu_time *t, const struct segment *seg, uint64_t ns)
@@ -168,11 +142,10 @@ static enum status class_sweep(struct sweep *s, struct span_queue *running, stru
 /* Ends the work with the earliest end. */
 static enum status one_ends(struct sweep *s, struct gpu *g, struct error *err)
 {
-	uint32_t work = ids(&g->ends)[0];
+	uint32_t work = heap_pop(&g->ends, ends_before);
 	enum gpu_class class = work_at(s, work)->class;
 	struct span_queue *running = &g->running[class];
 
-	heap_pop(s, &g->ends);
 	work_at(s, work)->over = true;
 	g->live[class]--;
 	while (running->head < running->count && work_at(s, ids(running)[running->head])->over)
@@ -230,7 +203,7 @@ static enum status run_until(struct sweep *s, struct gpu *g, uint64_t until_ns, 
 	if (g->alone != NO_ID)
 		return run_alone(s, g, until_ns, err);
 	while (g->ends.count) {
-		end_ns = work_at(s, ids(&g->ends)[0])->end_ns;
+		end_ns = work_at(s, g->ends.items[0])->end_ns;
 		if (end_ns > until_ns)
 			return emit_many(s, g, until_ns, err);
 		TRY(emit_many(s, g, end_ns, err));
@@ -246,8 +219,7 @@ static enum status start_beside(struct sweep *s, struct gpu *g, uint32_t work, s
 
 	TRY(spans_add(s, &g->running[class], &work, sizeof(work), err));
 	g->live[class]++;
-	TRY(spans_add(s, &g->ends, &work, sizeof(work), err));
-	heap_up(s, &g->ends);
+	TRY(heap_push(&g->ends, work, ends_before, err));
 	return ST_OK;
 }
 
@@ -445,7 +417,7 @@ void gpu_free(struct gpu *g)
 	if (!g)
 		return;
 	spans_release(&g->group);
-	spans_release(&g->ends);
+	free(g->ends.items);
 	spans_release(&g->busy);
 	for (int class = 0; class < CLASS_IDLE; class ++)
 		spans_release(&g->running[class]);

@@ -7,6 +7,7 @@
 
 #include "analyze/timeline/sweep.h"
 
+#include "schemas/base/heap.h"
 #include "schemas/model/event.h"
 #include "schemas/model/trace.h"
 
@@ -54,7 +55,7 @@ struct gpu {
 	uint32_t alone; /* the only running work, which is in no list; NO_ID: none or several */
 	struct span_queue running[CLASS_IDLE]; /* u32: work in owner order */
 	size_t live[CLASS_IDLE];
-	struct span_queue ends;         /* u32: all running work, a heap ordered by end */
+	struct heap ends;               /* all running work, the first end on top */
 	struct span_queue busy;         /* struct span: a queue, kept for later phase intervals */
 	uint64_t host_ns;               /* the host's phases are added up to here */
 	struct phase_sums during, held; /* held: may lie beyond the window */

@@ -166,6 +166,7 @@ static enum status gpu_add(struct sweep *s, uint32_t process, uint32_t device, s
 	g->device = device;
 	g->index = (uint32_t)s->gpu_count;
 	g->alone = NO_ID;
+	g->ends.self = s;
 	*out = s->gpu_count++;
 	s->gpus[*out] = g;
 	return ST_OK;
