@@ -80,7 +80,18 @@ enum status acc_text(struct accumulator *f, const char *table, union value *cell
 enum status acc_gpus(const struct accumulator *f, void *items, size_t *count, size_t size,
 		     struct error *err)
 {
-	return vec_grow(items, count, sweep_gpu_count(f->sweep), size, err);
+	size_t wanted = sweep_gpu_count(f->sweep);
+	void **at = items;
+
+	if (wanted <= *count)
+		return ST_OK;
+	char *wider = realloc(*at, wanted * size);
+	if (!wider)
+		return fail_memory(err);
+	memset(wider + *count * size, 0, (wanted - *count) * size);
+	*at = wider;
+	*count = wanted;
+	return ST_OK;
 }
 
 void cause_text(const struct accumulator *f, enum cause cause, unsigned phase, char *out,
