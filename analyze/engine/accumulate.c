@@ -67,9 +67,7 @@ static enum status accs_open(struct run *r, struct tables *into, struct error *e
 
 	while (r->how->reports[count])
 		count++;
-	r->accs = calloc(count + 1, sizeof(*r->accs));
-	if (!r->accs)
-		return fail_memory(err);
+	TRY(vec_new(&r->accs, count + 1, err));
 	for (i = 0; i < count; i++) {
 		struct accumulator *f = &r->accs[i];
 

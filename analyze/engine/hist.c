@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/engine/hist.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
@@ -52,9 +53,7 @@ static enum status hist_reach(struct hist *h, size_t low, size_t high, struct er
 		first = h->first;
 	if (h->held && h->first + h->held > end)
 		end = h->first + h->held;
-	wider = calloc(end - first, sizeof(*wider));
-	if (!wider)
-		return fail_memory(err);
+	TRY(vec_new(&wider, end - first, err));
 	if (h->held)
 		memcpy(wider + (h->first - first), h->buckets, h->held * sizeof(*wider));
 	free(h->buckets);

@@ -278,9 +278,7 @@ enum status out_open(struct out **out, const char *path, bool is_folder, struct 
 	if (to_stdout && fstat(STDOUT_FILENO, &stdout_file) == 0 &&
 	    (fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
 		TRY(refuse_input("standard output", &stdout_file, err));
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return fail_memory(err);
+	TRY(vec_new(&o, 1, err));
 	o->fd = -1;
 	if (to_stdout)
 		o->fd = STDOUT_FILENO;

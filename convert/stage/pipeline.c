@@ -2,6 +2,7 @@
 #include "convert/stage/lod/lod.h"
 #include "convert/input/input.h"
 #include "convert/stage/pump.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
@@ -84,9 +85,7 @@ static enum status sources_open(struct source **out, struct trace *trace,
 
 	if (count == 1)
 		return source_open(out, inputs[0], trace, how->budget, how->filter, err);
-	align.inputs = calloc(count, sizeof(*align.inputs));
-	if (!align.inputs)
-		return fail_memory(err);
+	TRY(vec_new(&align.inputs, count, err));
 	enum status status = many_open(align.inputs, &align.count, trace, inputs, count, how, err);
 	if (status == ST_OK)
 		status = align_fit(&align, err);

@@ -19,6 +19,7 @@
 #include "convert/output/tfevents.h"
 #include "schemas/base/utf8.h"
 #include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -270,9 +271,7 @@ static enum status put_rank(struct maker *m, bool is_alone, bool is_first, struc
 	tfevents_put_version(m->out, m->first_ns);
 	uint64_t wide = 10;
 
-	m->shown = calloc(steps.count + 1, sizeof(*m->shown));
-	if (!m->shown)
-		return fail_memory(err);
+	TRY(vec_new(&m->shown, steps.count + 1, err));
 	m->shown_count = steps.count;
 	for (size_t i = 0; i < steps.count; i++) {
 		m->shown[i].number = view_u64(&steps, i, "step");

@@ -79,9 +79,7 @@ static enum status spans_make(struct accumulator *f, struct process_facts *s, ui
 
 	for (uint32_t i = 1; i <= count; i++)
 		s->span_count += trace_get_window(f->trace, i)->process == process;
-	s->spans = calloc(s->span_count + 1, sizeof(*s->spans));
-	if (!s->spans)
-		return fail_memory(err);
+	TRY(vec_new(&s->spans, s->span_count + 1, err));
 	s->span_count = 0;
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct window *w = trace_get_window(f->trace, i);

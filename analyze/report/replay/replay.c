@@ -75,9 +75,7 @@ static enum status replay_report_begin(struct accumulator *f, struct error *err)
 	struct replay_report *s = f->state;
 
 	if (f->edit_count) {
-		s->edits = calloc(f->edit_count, sizeof(*s->edits));
-		if (!s->edits)
-			return fail_memory(err);
+		TRY(vec_new(&s->edits, f->edit_count, err));
 		memcpy(s->edits, f->edits, f->edit_count * sizeof(*s->edits));
 		s->edit_count = f->edit_count;
 	} else {
@@ -92,9 +90,7 @@ static enum status replay_report_begin(struct accumulator *f, struct error *err)
 					  .has_rest = true,
 					  .kinds = points_kinds(s->points) };
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
-	s->replays = calloc((size_t)s->process_count + 1, sizeof(*s->replays));
-	if (!s->replays)
-		return fail_memory(err);
+	TRY(vec_new(&s->replays, (size_t)s->process_count + 1, err));
 	return f->is_single ? ST_OK : ops_begin(&s->ops, f, err);
 }
 

@@ -10,6 +10,7 @@
 #include "schemas/model/call.h"
 #include "schemas/base/json_text.h"
 #include "schemas/base/plain.h"
+#include "schemas/base/vec.h"
 #include "schemas/model/records.h"
 
 #include <stdlib.h>
@@ -358,9 +359,7 @@ static enum status chrome_open(struct sink *s, const struct sink_request *req, s
 	c->cursor.out = req->out;
 	c->file = chrome_file(req->trace, req->process, 0);
 	c->track_count = (size_t)trace_count(req->trace, TRACE_TRACKS) + 1;
-	c->tracks = calloc(c->track_count, sizeof(*c->tracks));
-	if (!c->tracks)
-		return fail_memory(err);
+	TRY(vec_new(&c->tracks, c->track_count, err));
 	for (uint32_t i = 0; i < c->track_count; i++)
 		c->tracks[i].is_ours = trace_get_track(req->trace, i)->process == req->process;
 	for (size_t i = 0; i < MEMBER_COUNT; i++)

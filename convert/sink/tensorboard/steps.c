@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/tensorboard/internal.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
@@ -37,9 +38,7 @@ enum status tb_steps_finish(struct tb_steps *s, struct error *err)
 	enum status status = ST_OK;
 
 	TRY(steps_resolve(&s->list, err));
-	s->groups = calloc(l->count + 1, sizeof(*s->groups));
-	if (!s->groups)
-		return fail_memory(err);
+	TRY(vec_new(&s->groups, l->count + 1, err));
 	for (size_t i = 0; i < l->count; i++)
 		while (reach <= l->rows[i].number)
 			reach *= 10;
