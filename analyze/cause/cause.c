@@ -49,11 +49,10 @@ static void expect(struct causes *c)
 
 enum status causes_open(struct causes **out, const struct cause_request *how, struct error *err)
 {
-	struct causes *c = calloc(1, sizeof(*c));
+	struct causes *c;
 
 	*out = NULL;
-	if (!c)
-		return fail_memory(err);
+	TRY(vec_new(&c, 1, err));
 	c->how = *how;
 	c->track_count = trace_count(how->trace, TRACE_TRACKS);
 	c->process_count = trace_count(how->trace, TRACE_PROCESSES);

@@ -52,11 +52,10 @@ size_t table_columns(const struct table_type *type)
 enum status tables_new(struct tables **out, const struct table_type *const *types, size_t ceiling,
 		       struct error *err)
 {
-	struct tables *t = calloc(1, sizeof(*t));
+	struct tables *t;
 
 	*out = NULL;
-	if (!t)
-		return fail_memory(err);
+	TRY(vec_new(&t, 1, err));
 	arena_init(&t->arena, ceiling);
 	while (types[t->count])
 		t->count++;

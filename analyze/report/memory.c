@@ -141,9 +141,8 @@ static enum status place_find(struct accumulator *f, uint32_t process, uint32_t 
 		return fail(err, ST_CEILING, NOWHERE, "more than %d devices and kinds of memory",
 			    GAUGES_MAX);
 	TRY(vec_reserve(&m->places, &m->place_cap, m->count + 1, err));
-	struct place *new = calloc(1, sizeof(*new));
-	if (!new)
-		return fail_memory(err);
+	struct place *new;
+	TRY(vec_new(&new, 1, err));
 	*new = (struct place){ .process = process, .device = device, .what = what };
 	new->gauge.curve_ns = f->pictures == PICTURES_FINE ? 1000 : 0;
 	m->places[m->count] = new;

@@ -348,12 +348,11 @@ static enum status rules_load(struct name_rules *r, const char *json, size_t len
 
 enum status name_rules_new(struct name_rules **out, const char *json, size_t len, struct error *err)
 {
-	struct name_rules *r = calloc(1, sizeof(*r));
+	struct name_rules *r;
 	enum status status;
 
 	*out = NULL;
-	if (!r)
-		return fail_memory(err);
+	TRY(vec_new(&r, 1, err));
 	status = rules_load(r, json, len, err);
 	if (status != ST_OK) {
 		name_rules_free(r);

@@ -105,11 +105,10 @@ struct long_step {
 /* Keeps the longest of the counted steps, and the last of all. */
 static enum status keep_extra(struct step_list *l, struct error *err)
 {
-	struct long_step *steps = calloc(l->count, sizeof(*steps));
+	struct long_step *steps;
 	size_t count = 0, last = 0;
 
-	if (!steps)
-		return fail_memory(err);
+	TRY(vec_new(&steps, l->count, err));
 	for (size_t i = 0; i < l->count; i++) {
 		last = l->rows[i].is_out ? last : i;
 		if (l->rows[i].is_counted)

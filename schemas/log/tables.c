@@ -10,11 +10,10 @@
 enum status log_mark_new(struct log_mark **out, const struct trace *t, size_t ceiling,
 			 struct error *err)
 {
-	struct log_mark *m = calloc(1, sizeof(*m));
+	struct log_mark *m;
 
 	*out = NULL;
-	if (!m)
-		return fail_memory(err);
+	TRY(vec_new(&m, 1, err));
 	m->trace = t;
 	m->ceiling = ceiling;
 	arena_init(&m->arena, ceiling);

@@ -13,11 +13,10 @@ enum {
 enum status log_translation_new(struct log_translation **out, struct trace *t, size_t ceiling,
 				struct error *err)
 {
-	struct log_translation *x = calloc(1, sizeof(*x));
+	struct log_translation *x;
 
 	*out = NULL;
-	if (!x)
-		return fail_memory(err);
+	TRY(vec_new(&x, 1, err));
 	x->trace = t;
 	arena_init(&x->arena, ceiling);
 	x->arena.next_bytes = ARENA_FIRST;

@@ -30,11 +30,10 @@ struct log_writer {
 enum status log_writer_new(struct log_writer **out, const struct trace *trace, size_t ceiling,
 			   struct error *err)
 {
-	struct log_writer *w = calloc(1, sizeof(*w));
+	struct log_writer *w;
 
 	*out = NULL;
-	if (!w)
-		return fail_memory(err);
+	TRY(vec_new(&w, 1, err));
 	enum status st = log_mark_new(&w->mark, trace, ceiling / 2, err);
 	if (st != ST_OK) {
 		free(w);

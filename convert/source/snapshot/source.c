@@ -469,13 +469,12 @@ static void snapshot_close(struct source *source)
 static enum status snapshot_read(struct spool_source *source, struct input *in,
 				 const struct budget *left, struct error *err)
 {
-	struct snapshot *s = calloc(1, sizeof(*s));
+	struct snapshot *s;
 	struct error own = { .status = ST_OK };
 	enum status status;
 
 	(void)left;
-	if (!s)
-		return fail_memory(err);
+	TRY(vec_new(&s, 1, err));
 	import_init(&s->to, source->trace, source->spool, 0);
 	status = read_all(s, in, &own);
 	if (status != ST_OK && s->to.events) { /* keep the events before the error */

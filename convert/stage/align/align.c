@@ -115,11 +115,10 @@ static const char *host_text(const struct align *a, const struct host *h)
  */
 static enum status fit_through(struct host *h, const struct host *fitted, struct error *err)
 {
-	struct ended *moved = calloc(fitted->count + 1, sizeof(*moved));
+	struct ended *moved;
 	struct aligned own;
 
-	if (!moved)
-		return fail_memory(err);
+	TRY(vec_new(&moved, fitted->count + 1, err));
 	for (size_t i = 0; i < fitted->count; i++)
 		moved[i] =
 			(struct ended){ fitted->ended[i].key,
