@@ -12,22 +12,28 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct sockaddr_un address;
-static socklen_t address_len;
+enum { PLACES = 2 };
+static struct {
+	struct sockaddr_un address;
+	socklen_t len;
+} places[PLACES]; /* where the recorder listens; a namespace may hide either of them */
+static unsigned place_count;
 static pid_t spawned;
 
 socklen_t introduce_address(const char *name, struct sockaddr_un *out)
 {
-	size_t len = strlen(name);
+	size_t len = strcspn(name, ",");
 
 	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (len < 2 || name[0] != '@' || len > sizeof(out->sun_path))
+	if (len < 2 || (name[0] != '@' && name[0] != '/') || len >= sizeof(out->sun_path))
 		return 0;
-	memcpy(out->sun_path + 1, name + 1, len - 1);
+	memcpy(out->sun_path, name, len);
+	if (name[0] == '@')
+		out->sun_path[0] = '\0';
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 }
 
-static bool send_arena(int arena_fd)
+static bool send_arena(unsigned place, int arena_fd)
 {
 	struct introduction hello = { ARENA_MAGIC, ARENA_VERSION, (uint32_t)getpid() };
 	union {
@@ -46,7 +52,8 @@ static bool send_arena(int arena_fd)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	memcpy(CMSG_DATA(&control.header), &arena_fd, sizeof(arena_fd));
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, address_len) == 0)
+	if (fd >= 0 &&
+	    connect(fd, (struct sockaddr *)&places[place].address, places[place].len) == 0)
 		sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 	if (fd >= 0)
 		close(fd);
@@ -54,13 +61,13 @@ static bool send_arena(int arena_fd)
 	return sent;
 }
 
-/* Introduces an arena.  A recorder that cannot be reached, for instance in another network
- * namespace, is treated as if there were none. */
+/* Introduces an arena.  A recorder that cannot be reached is treated as if there were none. */
 static bool introduce(int arena_fd)
 {
 	spawned = 0;
-	if (address_len && send_arena(arena_fd))
-		return true;
+	for (unsigned i = 0; i < place_count; i++)
+		if (send_arena(i, arena_fd))
+			return true;
 	if (arena_is_early())
 		return false; /* do not start one for a program that may make no event */
 	spawned = spawn_recorder(arena_fd);
@@ -69,14 +76,18 @@ static bool introduce(int arena_fd)
 
 void introduce_to(const char *name, const char *library)
 {
-	address_len = name ? introduce_address(name, &address) : 0;
-	if (spawn_find(library) || address_len)
+	for (; name && place_count < PLACES; name = strchr(name, ',')) {
+		name += *name == ',';
+		places[place_count].len = introduce_address(name, &places[place_count].address);
+		place_count += places[place_count].len != 0;
+	}
+	if (spawn_find(library) || place_count)
 		arena_introduce_by(introduce);
 }
 
 bool introduce_is_awaited(void)
 {
-	return address_len != 0;
+	return place_count != 0;
 }
 
 /* Only makes system calls that the dynamic loader makes, too: open, read, close. */

@@ -17,8 +17,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define INTRODUCE_VARIABLE "TACHO_SOCK"    /* "@name": an abstract socket */
-#define FILTERS_VARIABLE   "TACHO_FILTERS" /* seccomp_filters() of the recorder */
+#define INTRODUCE_VARIABLE "TACHO_SOCK"  /* "@name,/path": an abstract socket, and one with a path \
+					  */
+#define FILTERS_VARIABLE "TACHO_FILTERS" /* seccomp_filters() of the recorder */
 
 struct introduction {
 	uint64_t magic; /* ARENA_MAGIC */

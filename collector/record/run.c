@@ -86,7 +86,7 @@ static void canary_main(int fd)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "tacho-canary");
-	recorder_close_others(0, fd, fd);
+	recorder_close_others(0, &fd, 1);
 	while (recv(fd, &number, sizeof(number), 0) == sizeof(number)) {
 		bool came;
 

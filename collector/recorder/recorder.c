@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -29,8 +28,8 @@
 #endif
 
 enum {
-	BACKLOG = 1024,
 	CLIENTS_MAX = 16384,
+	POLLED_FIRST = 1 + RECORDER_SOCKETS, /* place of the first client */
 	OFTEN_MS = 100,    /* time after a question with more frequent checks of the arenas */
 	HANG_MS = 200,     /* time within which ranks that wait for each other begin to hang */
 	SETTLE_MS = 20000, /* limit for writers on a slow machine or disk */
@@ -39,7 +38,7 @@ enum {
 };
 
 struct server {
-	int listener, starter; /* starter -1: tacho-record has ended */
+	int listeners[RECORDER_SOCKETS], starter; /* starter -1: tacho-record has ended */
 	struct recorded *clients;
 	size_t count, capacity;
 	int filters;           /* number of seccomp filters of the recorder itself */
@@ -48,16 +47,23 @@ struct server {
 	uint64_t asked_ns;     /* time of the latest question or first event of a program */
 	bool is_asked;         /* tacho-record waits until the logs of dead programs are written */
 	uint32_t killed;       /* number of writers that were killed */
-	struct pollfd *polled; /* listener, starter, then one for each client */
+	struct pollfd *polled; /* starter, listeners, then one for each client */
 };
 
 /* ---- clients ---- */
+
+static void close_both(const int listeners[RECORDER_SOCKETS])
+{
+	for (size_t i = 0; i < RECORDER_SOCKETS; i++)
+		if (listeners[i] >= 0)
+			close(listeners[i]);
+}
 
 static void keep_only(const struct server *s, const struct recorded *r)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	close(s->listener);
+	close_both(s->listeners);
 	for (size_t i = 0; i < s->count; i++)
 		if (&s->clients[i] != r) {
 			close(s->clients[i].arena);
@@ -178,7 +184,7 @@ static bool has_room(struct server *s)
 	struct recorded *clients = realloc(s->clients, capacity * sizeof(*clients));
 	if (clients)
 		s->clients = clients;
-	struct pollfd *polled = realloc(s->polled, (capacity + 2) * sizeof(*polled));
+	struct pollfd *polled = realloc(s->polled, (capacity + POLLED_FIRST) * sizeof(*polled));
 	if (polled)
 		s->polled = polled;
 	if (!clients || !polled)
@@ -268,10 +274,11 @@ static void accept_all(struct server *s)
 {
 	int peer;
 
-	while ((peer = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-		welcome(s, peer);
-		close(peer);
-	}
+	for (size_t i = 0; i < RECORDER_SOCKETS; i++)
+		while ((peer = accept4(s->listeners[i], NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+			welcome(s, peer);
+			close(peer);
+		}
 }
 
 static void take_question(struct server *s)
@@ -362,17 +369,20 @@ static bool serve(struct server *s)
 	 * that would take the processor from them: they are noticed in the next round, while there
 	 * is another client.
 	 */
-	p[0] = (struct pollfd){ .fd = s->count ? -1 : s->listener, .events = POLLIN };
-	p[1] = (struct pollfd){ .fd = s->starter, .events = POLLIN };
+	p[0] = (struct pollfd){ .fd = s->starter, .events = POLLIN };
+	for (size_t i = 0; i < RECORDER_SOCKETS; i++)
+		p[1 + i] =
+			(struct pollfd){ .fd = s->count ? -1 : s->listeners[i], .events = POLLIN };
 	for (size_t i = 0; i < s->count; i++) {
 		const struct recorded *c = &s->clients[i];
-		p[2 + i] = (struct pollfd){ .fd = c->has_begun && !c->is_dead ? c->pidfd : -1,
-					    .events = POLLIN };
+		p[POLLED_FIRST + i] =
+			(struct pollfd){ .fd = c->has_begun && !c->is_dead ? c->pidfd : -1,
+					 .events = POLLIN };
 		wait_ms = often ? LOOK_OFTEN_MS : LOOK_MS;
 	}
-	if (poll(p, s->count + 2, wait_ms) < 0 && errno != EINTR)
+	if (poll(p, s->count + POLLED_FIRST, wait_ms) < 0 && errno != EINTR)
 		return false;
-	if (p[1].revents)
+	if (p[0].revents)
 		take_question(s);
 	/* In this order, a process that died before the question has its log before the answer. */
 	accept_all(s);
@@ -395,14 +405,18 @@ static bool serve(struct server *s)
 	return s->starter >= 0 || s->count;
 }
 
-void recorder_close_others(int from, int first, int second)
+void recorder_close_others(int from, const int *keep, size_t count)
 {
 	struct rlimit limit = { .rlim_cur = 1024 };
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	for (int fd = from; fd < 65536 && (rlim_t)fd < limit.rlim_cur; fd++)
-		if (fd != first && fd != second)
+	for (int fd = from; fd < 65536 && (rlim_t)fd < limit.rlim_cur; fd++) {
+		size_t i = 0;
+		while (i < count && keep[i] != fd)
+			i++;
+		if (i == count)
 			close(fd);
+	}
 }
 
 static void leave_streams(bool speaks)
@@ -436,12 +450,15 @@ static void settle_in(struct server *s)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void recorder_main(int listener, int starter, uint64_t hang_ns)
+static void recorder_main(const int listeners[RECORDER_SOCKETS], int starter, uint64_t hang_ns)
 {
-	struct server s = { .listener = listener, .starter = starter, .hang_ns = hang_ns };
+	struct server s = { .starter = starter, .hang_ns = hang_ns };
+	int keep[POLLED_FIRST] = { starter };
 
+	memcpy(s.listeners, listeners, sizeof(s.listeners));
+	memcpy(keep + 1, listeners, sizeof(s.listeners));
 	setsid();
-	recorder_close_others(3, listener, starter);
+	recorder_close_others(3, keep, POLLED_FIRST);
 	settle_in(&s);
 	arena_forbid(getenv("TACHO_WITHOUT"));
 	leave_streams(hang_ns != 0);
@@ -449,17 +466,19 @@ static void recorder_main(int listener, int starter, uint64_t hang_ns)
 	if (has_room(&s))
 		while (serve(&s))
 			;
+	recorder_stop_listening();
 	_exit(0);
 }
 
 int recorder_serve_program(uint32_t pid)
 {
 	bool has_pidfd = fcntl(SPAWN_PIDFD, F_GETFD) >= 0;
-	struct server s = { .listener = -1, .starter = -1 };
+	struct server s = { .listeners = { -1, -1 }, .starter = -1 };
+	const int keep[] = { SPAWN_ARENA, SPAWN_PIDFD };
 
 	if (fcntl(SPAWN_ARENA, F_GETFD) < 0 || !has_room(&s))
 		return EXIT_FAILURE;
-	recorder_close_others(3, SPAWN_ARENA, SPAWN_PIDFD);
+	recorder_close_others(3, keep, 2);
 	leave_streams(false);
 	settle_in(&s);
 	s.clients[s.count++] = (struct recorded){ .pid = pid,
@@ -473,33 +492,16 @@ int recorder_serve_program(uint32_t pid)
 	return EXIT_SUCCESS;
 }
 
-static enum status listen_somewhere(int *listener, char name[64], struct error *err)
-{
-	struct sockaddr_un address;
-	uint64_t random = 0;
-
-	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
-	snprintf(name, 64, "@tacho-recorder/%d/%llx", getpid(), (unsigned long long)random);
-	socklen_t len = introduce_address(name, &address);
-	*listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (*listener >= 0 && bind(*listener, (struct sockaddr *)&address, len) == 0 &&
-	    listen(*listener, BACKLOG) == 0)
-		return ST_OK;
-	fail(err, ST_IO, NOWHERE, "the recorder has no socket: %s", strerror(errno));
-	if (*listener >= 0)
-		close(*listener);
-	return ST_IO;
-}
-
 enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *err)
 {
-	int listener, ends[2];
-	char name[64];
+	int listeners[RECORDER_SOCKETS], ends[2];
+	char name[256];
 
 	r->fd = -1;
-	TRY(listen_somewhere(&listener, name, err));
+	TRY(recorder_listen(listeners, name, sizeof(name), err));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-		close(listener);
+		close_both(listeners);
+		recorder_stop_listening();
 		return fail(err, ST_IO, NOWHERE, "%s", strerror(errno));
 	}
 	pid_t pid = fork();
@@ -508,11 +510,12 @@ enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *e
 		 * it. */
 		if (fork() != 0)
 			_exit(0);
-		recorder_main(listener, ends[1], hang_ns);
+		recorder_main(listeners, ends[1], hang_ns);
 	}
-	close(listener);
+	close_both(listeners);
 	close(ends[1]);
 	if (pid < 0) {
+		recorder_stop_listening();
 		close(ends[0]);
 		return fail(err, ST_MEMORY, NOWHERE, "%s", strerror(errno));
 	}
@@ -538,6 +541,8 @@ unsigned recorder_settle(struct recorder *r)
 			      : 0;
 	if (got == 0 || (got < 0 && errno == ECONNRESET)) /* reset: it died before it read this */
 		killed = RECORDER_KILLED;
+	if (killed == RECORDER_KILLED)
+		recorder_stop_listening(); /* else it does so itself, as daemons may go on */
 	else if (got < 0)
 		killed = RECORDER_BUSY;
 	close(r->fd);

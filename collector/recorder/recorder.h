@@ -64,10 +64,20 @@ int recorder_serve_program(uint32_t pid);
  * has none. */
 int recorder_pidfd(int peer, pid_t pid);
 /* Closes inherited descriptors from `from` on, because one may be a pipe that others wait for, but
- * not `first` and `second`. */
-void recorder_close_others(int from, int first, int second);
+ * not the `count` ones in `keep`. */
+void recorder_close_others(int from, const int *keep, size_t count);
 
 /* ---- its parts ---- */
+
+enum { RECORDER_SOCKETS = 2 };
+/*
+ * Makes the sockets at which programs introduce themselves; a descriptor is -1 if there is none.
+ * `name` is set to the value of the variable for these programs.
+ */
+enum status recorder_listen(int listeners[RECORDER_SOCKETS], char *name, size_t cap,
+			    struct error *err);
+/* Removes the socket's file. */
+void recorder_stop_listening(void);
 
 struct hang_texts;
 /* A recorded process that was introduced to the recorder. */

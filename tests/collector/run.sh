@@ -1070,6 +1070,37 @@ test_recorder_stopped() {
 	lost=$(sed -n 's/^lost \([0-9]*\) ring full.*/\1/p' "$work/told")
 	equal 'all or counted' $((marks + ${lost:-0})) 6
 }
+# A network namespace hides one of the recorder's sockets, a mount namespace the other.
+test_namespaces() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	unshare -n -m true 2>/dev/null || { skip='no right to make a namespace'; return; }
+	mkdir "$work/tmp"
+	for kind in -n -m; do
+		TMPDIR=$work/tmp IDLE_JOB=$work "$record" -q --out "$work/log" -- unshare $kind sh -c \
+			'[ $2 = -n ] || mount -t tmpfs none "$1"; exec "$0" spin-for 600' "$traced_program" "$work/tmp" $kind &
+		sleep 0.4
+		of_this_job >"$work/names"
+		wait
+		equal "recorders with unshare $kind" "$(grep -c tacho-recorder "$work/names")" 1
+		equal 'steps' "$(count_of step)" 60
+		rm -r "$work/log"
+	done
+	equal 'nothing is left' "$(ls -A "$work/tmp")" ''
+	TMPDIR=$work/tmp IDLE_JOB=$work "$record" -q --out "$work/log" -- "$traced_program" spin-for 300 2>/dev/null &
+	pid=$!
+	i=0
+	while [ $i -lt 200 ] && ! recorder=$(of_this_job | sed -n 's/^tacho-recorder //p' | grep .); do
+		i=$((i + 1))
+	done
+	equal 'for this user alone' "$(stat -c %a "$work"/tmp/tacho-recorder.*)" 700
+	TMPDIR=$work/tmp "$record" -q --out "$work/log" -- true
+	equal 'in use' "$(ls "$work/tmp" | wc -l)" 1
+	kill -9 $recorder $pid
+	wait $pid 2>/dev/null
+	sleep 0.2
+	TMPDIR=$work/tmp "$record" -q --out "$work/log" -- true
+	equal 'nothing is left by the killed' "$(ls -A "$work/tmp")" ''
+}
 # Before its first event a process costs the recorder no process.
 test_idle() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
