@@ -150,12 +150,12 @@ static void start(void)
 	if (dladdr(&config, &self) && !realpath(self.dli_fname, library))
 		library[0] = '\0';
 	arena_keep_in(config.ring_dir, config.host, ARENA_FILE + config_ring_space(&config));
-	introduce_to(secure_getenv(INTRODUCE_VARIABLE), library);
+	bool is_told = !config.forbidden && seen_open(getenv("TACHO_SEEN"));
+	introduce_to(secure_getenv(INTRODUCE_VARIABLE), library, is_told);
 	session_init(&config, &helper);
 	if (config.forbidden)
 		return;
 	arena_when_cloned(cloned_child);
-	seen_open(getenv("TACHO_SEEN"));
 	introduce_early();
 	/* NVTX and CUDA initialise this library only through these variables, even if it is loaded
 	 * already. */

@@ -18,6 +18,7 @@ static struct {
 	socklen_t len;
 } places[PLACES]; /* where the recorder listens; a namespace may hide either of them */
 static unsigned place_count;
+static char pid_space[64]; /* the recorder's PID namespace, as its link in /proc; "": unknown */
 static pid_t spawned;
 
 socklen_t introduce_address(const char *name, struct sockaddr_un *out)
@@ -61,6 +62,19 @@ static bool send_arena(unsigned place, int arena_fd)
 	return sent;
 }
 
+/*
+ * Returns whether a recorder of our own could be killed before it has written: the kernel does so
+ * as process 1 of a PID namespace ends.  tacho-record then reports this process.
+ */
+static bool may_be_killed(void)
+{
+	char link[sizeof(pid_space)];
+	ssize_t n = readlink(INTRODUCE_PID_SPACE, link, sizeof(link) - 1);
+
+	link[n > 0 ? n : 0] = '\0';
+	return *pid_space && n > 0 && strcmp(link, pid_space) != 0;
+}
+
 /* Introduces an arena.  A recorder that cannot be reached is treated as if there were none. */
 static bool introduce(int arena_fd)
 {
@@ -70,17 +84,24 @@ static bool introduce(int arena_fd)
 			return true;
 	if (arena_is_early())
 		return false; /* do not start one for a program that may make no event */
+	if (may_be_killed())
+		return false;
 	spawned = spawn_recorder(arena_fd);
 	return spawned != 0;
 }
 
-void introduce_to(const char *name, const char *library)
+void introduce_to(const char *name, const char *library, bool is_told)
 {
+	const char *all = name;
+
 	for (; name && place_count < PLACES; name = strchr(name, ',')) {
 		name += *name == ',';
 		places[place_count].len = introduce_address(name, &places[place_count].address);
 		place_count += places[place_count].len != 0;
 	}
+	const char *space = is_told && all ? strstr(all, ",pid:") : NULL;
+	if (space)
+		snprintf(pid_space, sizeof(pid_space), "%s", space + 1);
 	if (spawn_find(library) || place_count)
 		arena_introduce_by(introduce);
 }

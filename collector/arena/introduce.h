@@ -17,9 +17,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define INTRODUCE_VARIABLE "TACHO_SOCK"  /* "@name,/path": an abstract socket, and one with a path \
-					  */
-#define FILTERS_VARIABLE "TACHO_FILTERS" /* seccomp_filters() of the recorder */
+#define INTRODUCE_VARIABLE  "TACHO_SOCK" /* "@name,/path,pid:[7]", see introduce_to() */
+#define INTRODUCE_PID_SPACE "/proc/self/ns/pid"
+#define FILTERS_VARIABLE    "TACHO_FILTERS" /* seccomp_filters() of the recorder */
 
 struct introduction {
 	uint64_t magic; /* ARENA_MAGIC */
@@ -30,10 +30,12 @@ struct introduction {
  * such name. */
 socklen_t introduce_address(const char *name, struct sockaddr_un *out);
 /*
- * Introduces every arena of this process to the recorder with this name, which is copied.  If the
- * name is NULL or there is no such recorder, starts the recorder in the library's folder.
+ * Introduces every arena of this process to the recorder with this name, which is copied: an
+ * abstract socket, one with a path, and the link INTRODUCE_PID_SPACE of the recorder.  If the name
+ * is NULL or neither can be reached, starts the recorder in the library's folder, but not in
+ * another PID namespace if `is_told`: tacho-record learns that this process is not recorded.
  */
-void introduce_to(const char *name, const char *library);
+void introduce_to(const char *name, const char *library, bool is_told);
 /* Returns whether tacho-record has started a recorder. */
 bool introduce_is_awaited(void);
 enum { FILTERS_STRICT = 1 << 20, FILTERS_UNKNOWN = -1 };

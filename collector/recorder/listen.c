@@ -111,6 +111,12 @@ enum status recorder_listen(int listeners[RECORDER_SOCKETS], char *name, size_t 
 	listeners[1] = listen_in_folder(path);
 	if (listeners[1] >= 0)
 		snprintf(name + strlen(name), cap - strlen(name), ",%s", path);
+	size_t len = strlen(name);
+	ssize_t n = readlink(INTRODUCE_PID_SPACE, name + len + 1, cap - len - 2);
+	if (n > 0) {
+		name[len] = ',';
+		name[len + 1 + (size_t)n] = '\0';
+	}
 	if (listeners[0] < 0 && listeners[1] < 0)
 		return fail(err, ST_IO, NOWHERE, "the recorder has no socket: %s", strerror(why));
 	return ST_OK;

@@ -66,22 +66,23 @@ struct seen seen_read(void)
 			      .limit = atomic_load(&page->limit) };
 }
 
-void seen_open(const char *path)
+bool seen_open(const char *path)
 {
 	uint64_t magic = 0;
 	struct stat st;
 
 	if (!path || !*path)
-		return;
+		return false;
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return;
+		return false;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == PAGE_BYTES &&
 	    pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == MAGIC)
 		page = map(fd);
 	if (page)
 		atomic_fetch_add(&page->loaded, 1);
 	close(fd);
+	return page != NULL;
 }
 
 void seen_add_steps(uint64_t steps)

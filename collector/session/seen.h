@@ -23,8 +23,9 @@ struct seen {
 void seen_make(void);
 struct seen seen_read(void);
 
-/* A recorded process calls seen_open() when it begins, and seen_add_steps() when it ends. */
-void seen_open(const char *path);
+/* A recorded process calls seen_open() when it begins, which returns whether there is a page, and
+ * seen_add_steps() when it ends. */
+bool seen_open(const char *path);
 void seen_add_steps(uint64_t steps);
 /* Counts this process as one that cannot be recorded. */
 void seen_add_refused(void);

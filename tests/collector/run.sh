@@ -1074,7 +1074,7 @@ test_recorder_stopped() {
 test_namespaces() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	unshare -n -m true 2>/dev/null || { skip='no right to make a namespace'; return; }
-	mkdir "$work/tmp"
+	mkdir -p "$work/tmp"
 	for kind in -n -m; do
 		TMPDIR=$work/tmp IDLE_JOB=$work "$record" -q --out "$work/log" -- unshare $kind sh -c \
 			'[ $2 = -n ] || mount -t tmpfs none "$1"; exec "$0" spin-for 600' "$traced_program" "$work/tmp" $kind &
@@ -1085,6 +1085,10 @@ test_namespaces() {
 		equal 'steps' "$(count_of step)" 60
 		rm -r "$work/log"
 	done
+	# where both are hidden, a recorder in a PID namespace would end with it
+	TMPDIR=$work/tmp "$record" --out "$work/log" -- unshare -n -m -p -f sh -c \
+		'mount -t tmpfs none "$1"; exec "$0" quick 0' "$traced_program" "$work/tmp" 2>"$work/told"
+	expect 'it is told' 'no log was written: .* the recorder could not be reached from where it runs$'
 	equal 'nothing is left' "$(ls -A "$work/tmp")" ''
 	TMPDIR=$work/tmp IDLE_JOB=$work "$record" -q --out "$work/log" -- "$traced_program" spin-for 300 2>/dev/null &
 	pid=$!

@@ -168,7 +168,8 @@ rows("c", "lock_and_grow 40", modes=("whole",))
 rows("c", "stop_self")
 for words in ("filter_raw_fork 0", "filter_raw_fork 3", "raw_storm 8", "shares_memory", "crowd 1000", "crowd_at_once 1000", "small_stacks 50", "bad_pointer",
               "close_range", "traced", "atfork", "thread_end", "fork_storm 100", "exec_again 30",
-              "namespace %d" % CLONE_NEWPID, "namespace %d" % CLONE_NEWNET, "namespace %d" % CLONE_NEWNS):
+              "namespace %d" % CLONE_NEWPID,
+              "namespace %d" % (CLONE_NEWPID | CLONE_NEWNET), "namespace %d" % CLONE_NEWNET, "namespace %d" % CLONE_NEWNS):
     rows("c", words, modes=("whole",))
 rows("c", "bad_pointer", modes=("ring", "linked"))
 for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
