@@ -41,8 +41,9 @@ enum cause {
 #undef X
 		CAUSE_COUNT,
 };
-const char *cause_word(enum cause cause);
-const char *cause_meaning(enum cause cause);
+extern const struct cause_type {
+	const char *word, *meaning;
+} cause_types[CAUSE_COUNT];
 
 struct idle_segment { /* a part of one gap, with one cause and one owner */
 	uint64_t begin_ns, end_ns;

@@ -5,27 +5,11 @@
 
 #include <string.h>
 
-const char *cause_word(enum cause cause)
-{
-	static const char *const words[] = {
-#define X(name, word, meaning) word,
-		CAUSE_LIST(X)
+const struct cause_type cause_types[] = {
+#define X(name, word, meaning) { word, meaning },
+	CAUSE_LIST(X)
 #undef X
-	};
-
-	return cause < CAUSE_COUNT ? words[cause] : "";
-}
-
-const char *cause_meaning(enum cause cause)
-{
-	static const char *const meanings[] = {
-#define X(name, word, meaning) meaning,
-		CAUSE_LIST(X)
-#undef X
-	};
-
-	return cause < CAUSE_COUNT ? meanings[cause] : "";
-}
+};
 
 enum call_class cause_call_class(const char *name)
 {

@@ -100,7 +100,7 @@ void cause_text(const struct accumulator *f, enum cause cause, unsigned phase, c
 	if (cause == CAUSE_HOST)
 		snprintf(out, cap, "host:%s", context_phase(f->context, phase).name);
 	else
-		snprintf(out, cap, "%s", cause_word(cause));
+		snprintf(out, cap, "%s", cause_types[cause].word);
 }
 
 double percent_of(uint64_t part, uint64_t whole)

@@ -128,9 +128,9 @@ static void add_cause(struct blocks *b, const struct figure *f)
 	size_t len = strcspn(f->name, ":");
 
 	for (size_t i = 0; i < CAUSE_COUNT; i++)
-		if (strlen(cause_word((enum cause)i)) == len &&
-		    !strncmp(cause_word((enum cause)i), f->name, len))
-			explain_line(b, "is", cause_meaning((enum cause)i));
+		if (strlen(cause_types[i].word) == len &&
+		    !strncmp(cause_types[i].word, f->name, len))
+			explain_line(b, "is", cause_types[i].meaning);
 	explain_line(b, "of",
 		     "time in which a GPU is not busy: lead, idle and tail; each nanosecond has "
 		     "one cause");

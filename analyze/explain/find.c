@@ -74,7 +74,7 @@ void figures_visit(visit_figure *visit, void *self)
 		visit(self, &(struct figure){ .type = FIGURE_TABLE, .table = tables[i] },
 		      tables[i]->name);
 	for (size_t i = 0; i < CAUSE_COUNT; i++)
-		visit(self, &(struct figure){ .type = FIGURE_CAUSE }, cause_word((enum cause)i));
+		visit(self, &(struct figure){ .type = FIGURE_CAUSE }, cause_types[i].word);
 	for (size_t i = 0; i < sizeof(default_phases) / sizeof(default_phases[0]); i++)
 		visit(self, &(struct figure){ .type = FIGURE_PHASE }, default_phases[i]);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
@@ -151,7 +151,7 @@ static void match(void *self, const struct figure *f, const char *name)
 				     : !strcmp(name, s->asked))
 		add(s, f, name);
 	else if (f->type == FIGURE_CAUSE && s->asked[len] && is_prefix(name, s->asked, len) &&
-		 !strcmp(name, cause_word(CAUSE_HOST)))
+		 !strcmp(name, cause_types[CAUSE_HOST].word))
 		add(s, f, s->asked);
 }
 

@@ -224,7 +224,7 @@ bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 	}
 	enum evidence e = evidence_of(f);
 	if (e != EVIDENCE_COUNT)
-		snprintf(selection, FIGURE_NAME, "%s", evidence_word(e));
+		snprintf(selection, FIGURE_NAME, "%s", evidence_types[e].word);
 	return e != EVIDENCE_COUNT;
 }
 
@@ -283,7 +283,7 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 		       const char *selection)
 {
 	struct table *evidence = tables_find(tables, "behind");
-	bool is_bytes = !strcmp(selection, evidence_word(EVIDENCE_MEMORY));
+	bool is_bytes = !strcmp(selection, evidence_types[EVIDENCE_MEMORY].word);
 	const struct block_column columns[] = {
 		{ .title = "at ms", .end = 12 },
 		{ .title = is_bytes ? "KiB" : "\xc2\xb5s", .end = 24 },
@@ -303,8 +303,8 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 	if (!count)
 		return;
 	for (size_t i = 0; i < EVIDENCE_COUNT; i++)
-		if (!strcmp(evidence_word((enum evidence)i), selection))
-			meaning = evidence_meaning((enum evidence)i);
+		if (!strcmp(evidence_types[i].word, selection))
+			meaning = evidence_types[i].meaning;
 	struct block_words *w = explain_line(b, "events", meaning);
 	b->last->has_gap = true;
 	w->flow = FLOW_CLIP;

@@ -429,7 +429,7 @@ static struct amount take_work(const struct facts *f, const char *work, const ch
 
 struct amount facts_work(const struct facts *f, enum work work, const char *phase)
 {
-	return take_work(f, work_word(work), phase);
+	return take_work(f, work_words[work], phase);
 }
 
 struct amount facts_batched(const struct facts *f)

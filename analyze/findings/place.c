@@ -137,7 +137,7 @@ static enum status end_leaf(struct accumulator *f, const struct path_node *leaf,
 		bool comm = sweep_communicates(f->sweep, leaf->name);
 		enum work work = comm ? WORK_COMM : work_of(name);
 
-		keys[PLACE_WHAT].text = work_word(work);
+		keys[PLACE_WHAT].text = work_words[work];
 		keys[PLACE_SHORT].u64 =
 			sum.calls && sum.gpu_ns / sum.calls < (comm ? 5 : 1) * SHORT_KERNEL_NS;
 	}

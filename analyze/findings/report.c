@@ -288,8 +288,7 @@ static enum status end_process(struct accumulator *f, uint32_t process, bool apa
 			if (!at->count)
 				continue;
 			keys[WORK_PHASE].text = context_phase(f->context, phase).name;
-			keys[WORK_WORK].text =
-				work < WORK_COUNT ? work_word((enum work)work) : BATCHED_WORK;
+			keys[WORK_WORK].text = work < WORK_COUNT ? work_words[work] : BATCHED_WORK;
 			TRY(acc_row(f, "work", process, keys, &row, err));
 			row[WORK_COUNT_].u64 += at->count;
 			row[WORK_NS].u64 += at->ns;

@@ -32,7 +32,7 @@ enum family {
 #undef X
 		FAMILY_COUNT,
 };
-const char *family_word(enum family family);
+extern const char *const family_words[FAMILY_COUNT];
 
 /* What a job already uses, by names in its input; OFFLOAD by the ranges that launch copies. */
 /* clang-format off */

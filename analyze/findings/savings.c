@@ -8,16 +8,11 @@
 #include <math.h>
 #include <stdio.h>
 
-const char *family_word(enum family family)
-{
-	static const char *const words[] = {
+const char *const family_words[] = {
 #define X(name, word) word,
-		FAMILY_LIST(X)
+	FAMILY_LIST(X)
 #undef X
-	};
-
-	return words[family];
-}
+};
 
 /* Families of idle time. A name that ends with a colon is a prefix. */
 static const struct {

@@ -76,7 +76,7 @@ enum status together_put(const struct facts *f, const struct found *all, size_t 
 	row[TOGETHER_EDITS].text = table_text(t, edits, err);
 	row[TOGETHER_BASELINE].u64 = (uint64_t)llround(replayed_baseline(f->replayed));
 	row[TOGETHER_STEP].u64 = (uint64_t)llround(answer.step_ns);
-	row[TOGETHER_NEXT].text = next ? table_text(t, family_word(next), err) : NULL;
+	row[TOGETHER_NEXT].text = next ? table_text(t, family_words[next], err) : NULL;
 	return row[TOGETHER_PLACES].text && row[TOGETHER_EDITS].text ? ST_OK : ST_CEILING;
 }
 
@@ -93,7 +93,7 @@ enum status what_if_next(const struct facts *f, struct error *err)
 		TRY(savings_next(f, row[0].text, &next, &ns, err));
 		if (!next)
 			continue;
-		row[table_column(t, "next")].text = table_text(t, family_word(next), err);
+		row[table_column(t, "next")].text = table_text(t, family_words[next], err);
 		row[table_column(t, "next_saves_ns")].u64 = (uint64_t)llround(ns);
 	}
 	return ST_OK;

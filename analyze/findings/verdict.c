@@ -40,7 +40,7 @@ static enum status put_families(const struct facts *f, const struct savings *s, 
 	struct table *t = tables_find(f->tables, "families");
 
 	for (int i = 1; i < FAMILY_COUNT; i++) {
-		union value key = { .text = family_word((enum family)i) }, *row;
+		union value key = { .text = family_words[i] }, *row;
 
 		TRY(table_row(t, &key, &row, err));
 		row[FAMILY_MOST].u64 = (uint64_t)llround(s->most_ns[i]);
@@ -294,7 +294,7 @@ static enum status put_unexplained(const struct facts *f, const struct savings *
 		 share, words);
 	tell_family(f, s, s->first, first);
 	snprintf(more, sizeof(more), "Of what it shows, %s weighs most: %c%s.",
-		 family_word(s->first), sentence_head(first), first + 1);
+		 family_words[s->first], sentence_head(first), first + 1);
 	return put(t, "NO VERDICT", 0, NAN, sentence,
 		   s->most_ns[s->first] >= MORE_SHARE * shared_ns(f) ? more : NULL, NULL, err);
 }
@@ -315,7 +315,7 @@ static enum status put_start(const struct facts *f, const struct savings *s, str
 		 span_text(all, f->window_ns), span_beside(lead, f->lead_ns, f->window_ns));
 	tell_family(f, s, s->first, first);
 	snprintf(more, sizeof(more), "Of what it shows, %s weighs most: %c%s.",
-		 family_word(s->first), sentence_head(first), first + 1);
+		 family_words[s->first], sentence_head(first), first + 1);
 	return put(t, "NO VERDICT", 0, NAN, sentence, s->most_ns[s->first] > 0 ? more : NULL, NULL,
 		   err);
 }
@@ -436,13 +436,13 @@ enum status verdict_put(struct facts *f, struct error *err)
 	tell_family(f, &s, s.second ? s.second : s.first, second);
 	if (is_near)
 		snprintf(sentence, sizeof(sentence), "%s. %s weighs nearly as much: %c%s.", first,
-			 family_word(s.second), sentence_head(second), second + 1);
+			 family_words[s.second], sentence_head(second), second + 1);
 	else
 		snprintf(sentence, sizeof(sentence), "%s.", first);
 	size_t len = strlen(second);
 	snprintf(second + len, sizeof(second) - len, ".");
-	return put(t, family_word(s.first), seen, 100 * seen / shared_ns(f), sentence,
-		   has_more ? second : NULL, is_near ? family_word(s.second) : NULL, err);
+	return put(t, family_words[s.first], seen, 100 * seen / shared_ns(f), sentence,
+		   has_more ? second : NULL, is_near ? family_words[s.second] : NULL, err);
 }
 
 enum family verdict_of_cpu(const struct found *all, size_t count, enum family but, double *ns)
@@ -504,14 +504,14 @@ enum status verdict_tell_cpu(const struct facts *f, const struct found *all, siz
 		return ST_OK;
 	bool is_near = second != FAMILY_NONE && second_ns >= NEAR_SHARE * first_ns;
 	tell_cpu(f, all, count, first, sentence);
-	row[VERDICT_HOST].text = family_word(first);
+	row[VERDICT_HOST].text = family_words[first];
 	if (is_near) {
 		size_t len = strlen(sentence);
 
 		tell_cpu(f, all, count, second, more);
 		snprintf(sentence + len, sizeof(sentence) - len, " %s weighs nearly as much: %c%s",
-			 family_word(second), sentence_head(more), more + 1);
-		row[VERDICT_ALSO].text = family_word(second);
+			 family_words[second], sentence_head(more), more + 1);
+		row[VERDICT_ALSO].text = family_words[second];
 	}
 	if (first == FAMILY_COMM || (is_near && second == FAMILY_COMM))
 		row[VERDICT_MORE].text = NULL;

@@ -23,7 +23,7 @@ enum number {
 #undef X
 		NUMBER_COUNT,
 };
-const char *number_word(enum number n);
+extern const char *const number_words[NUMBER_COUNT];
 
 #define MODEL_MOST 9e17 /* calls with more have no model, so that sums fit 64 bits */
 

@@ -49,16 +49,11 @@ static const char *const plain[] = { "",       "Scalar",      "ScalarList", "Gen
 				     "Int",    "Bool",        "Double",     "String",
 				     "Device", "ScalarList?", "None",       "Generator" };
 
-const char *number_word(enum number n)
-{
-	static const char *const words[] = {
+const char *const number_words[] = {
 #define X(name, word) word,
-		NUMBER_LIST(X)
+	NUMBER_LIST(X)
 #undef X
-	};
-
-	return words[n];
-}
+};
 
 static const char *blanks(const char *p)
 {

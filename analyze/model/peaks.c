@@ -165,7 +165,7 @@ static float *file_value(struct peaks *p, const char *key)
 		if (!strcmp(keys[i].key, key))
 			return keys[i].into;
 	for (int n = NUMBER_FP64; n < NUMBER_COUNT; n++)
-		if (!strcmp(number_word((enum number)n), key))
+		if (!strcmp(number_words[n], key))
 			return &p->matrix[n];
 	return NULL;
 }

@@ -58,7 +58,7 @@ static bool parse_factor(const char *value, size_t len, double *out)
 static bool is_work_word(const char *word)
 {
 	for (unsigned i = 0; i < WORK_COUNT; i++)
-		if (!strcmp(word, work_word((enum work)i)))
+		if (!strcmp(word, work_words[i]))
 			return true;
 	return !strcmp(word, "short") || !strcmp(word, "short_comm") || !strcmp(word, "batched");
 }
@@ -218,7 +218,7 @@ static bool applies_to_work(const struct edit *e, const struct edit_subject *of)
 		return of->work_class == CLASS_COMPUTE && !fnmatch(e->pattern, of->name, 0);
 	case EDIT_WORK:
 		return of->work_class != CLASS_COPY &&
-		       (!strcmp(e->pattern, work_word(of->work)) ||
+		       (!strcmp(e->pattern, work_words[of->work]) ||
 			(of->is_short &&
 			 !strcmp(e->pattern,
 				 of->work_class == CLASS_COMM ? "short_comm" : "short")) ||

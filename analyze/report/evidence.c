@@ -7,23 +7,11 @@
 static RANK_TABLE_TYPE(behind, &table_ranks, EVIDENCE_COLUMNS, .nest = NEST_NEVER,
 		       .null_texts = "range python path cause phase");
 
-static const struct {
-	const char *word, *meaning;
-} selections[] = {
+const struct evidence_type evidence_types[] = {
 #define X(name, word, meaning) { word, meaning },
 	EVIDENCE_LIST(X)
 #undef X
 };
-
-const char *evidence_word(enum evidence selection)
-{
-	return selections[selection].word;
-}
-
-const char *evidence_meaning(enum evidence selection)
-{
-	return selections[selection].meaning;
-}
 
 /* Indices after the fixed selections: causes (host: one for each phase), phases of the step thread,
  * phases of GPU work. */
@@ -188,10 +176,9 @@ static const char *selection_text(const struct accumulator *f, size_t selection,
 	size_t of_phase = selection - AT_HOST_CAUSES;
 
 	if (selection < AT_CAUSES)
-		return evidence_word((enum evidence)selection);
+		return evidence_types[selection].word;
 	if (selection < AT_HOST_CAUSES)
-		snprintf(out, NAME_BYTES, "cause:%s",
-			 cause_word((enum cause)(selection - AT_CAUSES)));
+		snprintf(out, NAME_BYTES, "cause:%s", cause_types[selection - AT_CAUSES].word);
 	else
 		snprintf(out, NAME_BYTES, "%s:%s", prefixes[of_phase / SWEEP_PHASES],
 			 context_phase(f->context, (unsigned)(of_phase % SWEEP_PHASES)).name);
@@ -250,7 +237,7 @@ static enum status end_item(struct accumulator *f, const char *selection, const 
 		status = text_put(f, row, EVIDENCE_PATH, (const char *)text.data, err);
 	buf_release(&text);
 	TRY(status);
-	if (!strcmp(selection, evidence_word(EVIDENCE_STEP)))
+	if (!strcmp(selection, evidence_types[EVIDENCE_STEP].word))
 		return ST_OK;
 	return text_put(f, row, EVIDENCE_PHASE, context_phase(f->context, item->phase).name, err);
 }

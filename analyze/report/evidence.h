@@ -40,8 +40,9 @@ enum evidence {
 #undef X
 		EVIDENCE_COUNT,
 };
-const char *evidence_word(enum evidence selection);
-const char *evidence_meaning(enum evidence selection);
+extern const struct evidence_type {
+	const char *word, *meaning;
+} evidence_types[EVIDENCE_COUNT];
 
 enum { EVIDENCE_KEPT = 10 };
 #define EVIDENCE_COLUMNS(X)                                                                        \

@@ -63,5 +63,5 @@ enum work {
 #undef X
 		WORK_COUNT,
 };
-const char *work_word(enum work work);
+extern const char *const work_words[WORK_COUNT];
 enum work work_of(const char *kernel);

@@ -5,16 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
-const char *work_word(enum work work)
-{
-	static const char *const words[] = {
+const char *const work_words[] = {
 #define X(name, word) word,
-		WORK_LIST(X)
+	WORK_LIST(X)
 #undef X
-	};
-
-	return words[work];
-}
+};
 
 /* The first part that the name contains decides; case is ignored. */
 static const struct {

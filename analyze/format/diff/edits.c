@@ -55,7 +55,7 @@ static void kinds_take(struct kinds *k, struct tables *a, struct tables *b)
 		kind_add(k, words[i], "");
 	for (unsigned i = 0; i < WORK_COUNT; i++)
 		if (i != WORK_COMM)
-			kind_add(k, "work:", work_word((enum work)i));
+			kind_add(k, "work:", work_words[i]);
 	for (size_t side = 0; side < 2; side++) {
 		struct table *t = tables_find(sides[side], "phases");
 

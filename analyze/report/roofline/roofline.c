@@ -188,7 +188,7 @@ enum status roofline_put_gpu(struct accumulator *f, uint32_t process,
 	if (!p || !tables_find(f->tables, "peaks"))
 		return ST_OK;
 	for (int n = NUMBER_FP64; n < NUMBER_COUNT; n++)
-		TRY(put_peak(f, process, p, number_word((enum number)n), (double)p->matrix[n] * 1e3,
+		TRY(put_peak(f, process, p, number_words[n], (double)p->matrix[n] * 1e3,
 			     n >= NUMBER_TF32, err));
 	const struct {
 		const char *what;
@@ -257,7 +257,7 @@ enum status roofline_put_row(struct accumulator *f, const struct roofline_gpu *g
 	enum number n = c->number == NUMBER_FP32 && from->is_tf32 ? NUMBER_TF32 : c->number;
 	cost_add(&row[ROOFLINE_FLOPS], &sum);
 	TRY(acc_text(f, "roofline", &row[ROOFLINE_FAMILY], c->family, err));
-	TRY(acc_text(f, "roofline", &row[ROOFLINE_NUMBER], number_word(n), err));
+	TRY(acc_text(f, "roofline", &row[ROOFLINE_NUMBER], number_words[n], err));
 	const char *reason = reason_of(gpu, from);
 	return reason ? acc_text(f, "roofline", &row[ROOFLINE_REASON], reason, err) : ST_OK;
 }
