@@ -178,6 +178,32 @@ unsigned copy_kind_of_word(const char *word, size_t len)
 	return 0;
 }
 
+static const struct memory_words memory_kinds[] = {
+	{ "unknown", "Unknown" },
+	{ "pageable", "Pageable" },
+	{ "pinned", "Pinned" },
+	{ "device", "Device" },
+	{ "array", "Array" },
+	{ "managed", "Managed" },
+	{ "device_static", "Device Static" },
+	{ "managed_static", "Managed Static" },
+};
+enum { MEMORY_KINDS = sizeof(memory_kinds) / sizeof(memory_kinds[0]) };
+
+const struct memory_words *memory_words(uint64_t memory_kind)
+{
+	return &memory_kinds[memory_kind < MEMORY_KINDS ? memory_kind : 0];
+}
+
+unsigned memory_kind_of_xprof(const char *word)
+{
+	unsigned kind = MEMORY_KINDS - 1;
+
+	while (kind && strcmp(word, memory_kinds[kind].xprof) != 0)
+		kind--;
+	return kind;
+}
+
 static const char *const sync_words[SYNC_KIND_END] = {
 	"", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync",
 };

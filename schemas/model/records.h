@@ -82,6 +82,12 @@ const char *copy_kind_word(unsigned copy_kind);
 /* Returns the name of a copy kind, such as "Memcpy HtoD", or "Memcpy" for other numbers. */
 const char *copy_kind_name(unsigned copy_kind);
 unsigned copy_kind_of_word(const char *word, size_t len); /* 0 when there is none */
+/* Words for a memory kind of CUPTI (CUpti_ActivityMemoryKind). */
+struct memory_words {
+	const char *xprof, *kineto;
+};
+const struct memory_words *memory_words(uint64_t memory_kind);
+unsigned memory_kind_of_xprof(const char *word); /* 0, "unknown", when there is none */
 /* The subkind of a synchronisation: CUPTI's CUpti_ActivitySynchronizationType. */
 enum sync_kind {
 	SYNC_EVENT = 1,

@@ -141,12 +141,7 @@ static uint64_t duration_of(const struct chrome *c, const struct event *e)
 /* Returns the word for CUPTI's memory kind, which is in the schema. */
 static const char *memory_word(const struct chrome *c, const struct event *e, const char *key)
 {
-	static const char *const words[] = { "Unknown",       "Pageable",      "Pinned",
-					     "Device",        "Array",         "Managed",
-					     "Device Static", "Managed Static" };
-	uint32_t kind = (uint32_t)trace_attr_number(c->base.trace, e->schema, key);
-
-	return words[kind < sizeof(words) / sizeof(*words) ? kind : 0];
+	return memory_words((uint32_t)trace_attr_number(c->base.trace, e->schema, key))->kineto;
 }
 
 /* Appends a name for an event that was recorded without one. */

@@ -226,15 +226,6 @@ static enum status find_row(struct tb_space *s, const struct event *e, struct tb
 
 /* ---- stats of one event ---- */
 
-static const char *memory_word(uint64_t kind)
-{
-	static const char *const words[] = { "unknown",       "pageable",      "pinned",
-					     "device",        "array",         "managed",
-					     "device_static", "managed_static" };
-
-	return words[kind < sizeof(words) / sizeof(words[0]) ? kind : 0];
-}
-
 static void put_copy(struct tb_space *s, const struct event *e)
 {
 	struct buf *b = &s->scratch;
@@ -245,12 +236,13 @@ static void put_copy(struct tb_space *s, const struct event *e)
 	if (is_copy)
 		buf_putf(b,
 			 "num_bytes:%llu\nkind_src:%s kind_dst:%s size:%llu dest:%llu async:%llu",
-			 (unsigned long long)e->bytes, memory_word(tb_const_u64(s, e, "src_kind")),
-			 memory_word(tb_const_u64(s, e, "dst_kind")), (unsigned long long)e->bytes,
-			 U("dst_device"), U("async"));
+			 (unsigned long long)e->bytes,
+			 memory_words(tb_const_u64(s, e, "src_kind"))->xprof,
+			 memory_words(tb_const_u64(s, e, "dst_kind"))->xprof,
+			 (unsigned long long)e->bytes, U("dst_device"), U("async"));
 	else
 		buf_putf(b, "kind:%s num_bytes:%llu async:%llu",
-			 memory_word(tb_const_u64(s, e, "memory_kind")),
+			 memory_words(tb_const_u64(s, e, "memory_kind"))->xprof,
 			 (unsigned long long)e->bytes, U("async"));
 	tb_stat_text(&s->event, XEVENT_STATS, key, buf_text(b), b->len);
 }

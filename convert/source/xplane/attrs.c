@@ -92,20 +92,6 @@ enum status xplane_attr_value(struct xplane_import *x, const struct xplane_value
 
 /* ---- details: tokens of one text ---- */
 
-/* Indexed by CUPTI's number of a memory kind. */
-static const char *const memory_words[] = {
-	"unknown", "pageable", "pinned",        "device",
-	"array",   "managed",  "device_static", "managed_static",
-};
-
-static unsigned memory_kind(const char *word)
-{
-	for (unsigned i = 0; i < sizeof(memory_words) / sizeof(memory_words[0]); i++)
-		if (strcmp(word, memory_words[i]) == 0)
-			return i;
-	return 0;
-}
-
 enum token_form { AS_NUMBER, AS_TRIPLE, AS_REAL, AS_BYTES, AS_MEMORY };
 static const struct token {
 	const char *word;
@@ -152,7 +138,7 @@ static enum status put_token(struct xplane_import *x, const struct token *t, con
 	case AS_NUMBER:
 		return put_number(x, t->kind, t->field, strtoull(text, NULL, 10), err);
 	case AS_MEMORY:
-		return put_number(x, t->kind, t->field, memory_kind(text), err);
+		return put_number(x, t->kind, t->field, memory_kind_of_xprof(text), err);
 	case AS_BYTES:
 		e->bytes = strtoull(text, NULL, 10);
 		return ST_OK;
