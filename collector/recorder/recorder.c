@@ -399,6 +399,8 @@ static bool serve(struct server *s)
 	if (s->hang_ns)
 		look_for_hangs(s);
 	if (s->is_asked && !is_busy) {
+		if (!s->count) /* now, so that nothing is left when tacho-record ends */
+			recorder_stop_listening();
 		send(s->starter, &s->killed, sizeof(s->killed), MSG_NOSIGNAL | MSG_DONTWAIT);
 		s->is_asked = false;
 	}

@@ -1074,7 +1074,8 @@ test_recorder_stopped() {
 test_namespaces() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	unshare -n -m true 2>/dev/null || { skip='no right to make a namespace'; return; }
-	mkdir -p "$work/tmp"
+	rm -rf "$work/tmp"
+	mkdir "$work/tmp"
 	for kind in -n -m; do
 		TMPDIR=$work/tmp IDLE_JOB=$work "$record" -q --out "$work/log" -- unshare $kind sh -c \
 			'[ $2 = -n ] || mount -t tmpfs none "$1"; exec "$0" spin-for 600' "$traced_program" "$work/tmp" $kind &
@@ -1090,19 +1091,25 @@ test_namespaces() {
 		'mount -t tmpfs none "$1"; exec "$0" quick 0' "$traced_program" "$work/tmp" 2>"$work/told"
 	expect 'it is told' 'no log was written: .* the recorder could not be reached from where it runs$'
 	equal 'nothing is left' "$(ls -A "$work/tmp")" ''
-	TMPDIR=$work/tmp IDLE_JOB=$work "$record" -q --out "$work/log" -- "$traced_program" spin-for 300 2>/dev/null &
+	TMPDIR=$work/tmp IDLE_JOB=$work "$record" -q --out "$work/log" -- "$traced_program" spin-for 900 2>/dev/null &
 	pid=$!
 	i=0
-	while [ $i -lt 200 ] && ! recorder=$(of_this_job | sed -n 's/^tacho-recorder //p' | grep .); do
+	while [ $i -lt 200 ] && [ ! -S "$(echo "$work"/tmp/*/socket)" ]; do
+		sleep 0.01
 		i=$((i + 1))
 	done
+	recorder=$(of_this_job | sed -n 's/^tacho-recorder //p')
 	equal 'for this user alone' "$(stat -c %a "$work"/tmp/tacho-recorder.*)" 700
 	TMPDIR=$work/tmp "$record" -q --out "$work/log" -- true
 	equal 'in use' "$(ls "$work/tmp" | wc -l)" 1
 	kill -9 $recorder $pid
 	wait $pid 2>/dev/null
-	sleep 0.2
-	TMPDIR=$work/tmp "$record" -q --out "$work/log" -- true
+	i=0
+	while [ $i -lt 50 ] && [ "$(ls -A "$work/tmp")" ]; do # a writer may still have the socket for a moment
+		sleep 0.1
+		TMPDIR=$work/tmp "$record" -q --out "$work/log" -- true
+		i=$((i + 1))
+	done
 	equal 'nothing is left by the killed' "$(ls -A "$work/tmp")" ''
 }
 # Before its first event a process costs the recorder no process.
