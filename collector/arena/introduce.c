@@ -34,28 +34,53 @@ socklen_t introduce_address(const char *name, struct sockaddr_un *out)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 }
 
-static bool send_arena(unsigned place, int arena_fd)
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+bool introduce_send(int to, const void *bytes, size_t len, int fd)
 {
-	struct introduction hello = { ARENA_MAGIC, ARENA_VERSION, (uint32_t)getpid() };
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
-				  .cmsg_level = SOL_SOCKET,
-				  .cmsg_type = SCM_RIGHTS } };
-	struct iovec part = { &hello, sizeof(hello) };
+	union control control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
+					      .cmsg_level = SOL_SOCKET,
+					      .cmsg_type = SCM_RIGHTS } };
+	struct iovec part = { (void *)(uintptr_t)bytes, len };
 	struct msghdr message = { .msg_iov = &part,
 				  .msg_iovlen = 1,
 				  .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return sendmsg(to, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+}
+
+ssize_t introduce_receive(int from, void *bytes, size_t len, int flags, int *fd)
+{
+	union control control;
+	struct iovec part = { bytes, len };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(from, &message, MSG_CMSG_CLOEXEC | flags);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	*fd = -1;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	return n;
+}
+
+static bool send_arena(unsigned place, int arena_fd)
+{
+	struct introduction hello = { ARENA_MAGIC, ARENA_VERSION, (uint32_t)getpid() };
 	int kept = errno;
 	bool sent = false;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	memcpy(CMSG_DATA(&control.header), &arena_fd, sizeof(arena_fd));
 	if (fd >= 0 &&
 	    connect(fd, (struct sockaddr *)&places[place].address, places[place].len) == 0)
-		sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+		sent = introduce_send(fd, &hello, sizeof(hello), arena_fd);
 	if (fd >= 0)
 		close(fd);
 	errno = kept;

@@ -36,6 +36,9 @@ socklen_t introduce_address(const char *name, struct sockaddr_un *out);
  * another PID namespace if `is_told`: tacho-record learns that this process is not recorded.
  */
 void introduce_to(const char *name, const char *library, bool is_told);
+/* Sends bytes with a descriptor, without waiting.  The other side gets -1 for a missing one. */
+bool introduce_send(int to, const void *bytes, size_t len, int fd);
+ssize_t introduce_receive(int from, void *bytes, size_t len, int flags, int *fd);
 /* Returns whether tacho-record has started a recorder. */
 bool introduce_is_awaited(void);
 enum { FILTERS_STRICT = 1 << 20, FILTERS_UNKNOWN = -1 };

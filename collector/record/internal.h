@@ -63,8 +63,10 @@ enum status preload_set(const struct config *c, const char *library, struct prel
 
 enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 }; /* exit codes of the shell */
 
+struct recorder;
 struct run {
 	char *const *command;
+	const struct recorder *recorder; /* ends the command if we are killed */
 	/* Called for a signal that was sent to us alone.  Returns true if it was a request to us,
 	 * which is not passed on. */
 	bool (*is_for_us)(int number, pid_t child, void *arg);

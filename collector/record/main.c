@@ -211,6 +211,8 @@ static int record(struct config *c, const struct record *o, const char *library,
 	struct preload_others others = { 0 };
 	struct found before, after;
 	struct recorder recorder;
+
+	run.recorder = &recorder;
 	struct error err;
 	char note[PATH_MAX + 100] = "";
 	bool made = false;

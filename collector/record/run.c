@@ -25,6 +25,7 @@ enum { PATIENCE_MS = 10, ANSWER_MS = 500, WATCH_MS = 20 };
 
 struct starter {
 	sigset_t mask;               /* our own mask at the start, for the command */
+	int death_signal;            /* our own PR_GET_PDEATHSIG, for the command */
 	struct sigaction on_sigchld; /* our own disposition at the start */
 	pid_t canary;
 	int ask; /* socket to the canary; -1: there is no canary */
@@ -150,14 +151,20 @@ static bool reached_group(struct starter *s, int number)
 
 /* ---- the command ---- */
 
+/*
+ * env would have become the command, so a SIGKILL to us must end it, too.  The recorder does so, as
+ * the program can read PR_GET_PDEATHSIG; we say through `report` whether it will.
+ */
 static void child_main(const struct starter *s, char *const *command, pid_t parent, int report)
 {
+	bool is_bound = false;
 	int why;
 
-	/* env would have become the command, so a SIGKILL to us must end it, too. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (getppid() != parent || read(report, &is_bound, 1) != 1)
 		_exit(RUN_NOT_EXECUTABLE);
+	if (is_bound)
+		prctl(PR_SET_PDEATHSIG, s->death_signal);
 	sigaction(SIGCHLD, &s->on_sigchld, NULL);
 	sigprocmask(SIG_SETMASK, &s->mask, NULL);
 	execvp(command[0], command);
@@ -185,7 +192,7 @@ static enum status start_child(const struct starter *s, struct run *run, struct 
 	int report[2], why = 0;
 
 	run->exit_code = RUN_NOT_EXECUTABLE;
-	if (pipe2(report, O_CLOEXEC) != 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, report) != 0)
 		return fail(err, ST_IO, NOWHERE, "%s", strerror(errno));
 	run->child = fork();
 	if (run->child == 0) {
@@ -195,6 +202,8 @@ static enum status start_child(const struct starter *s, struct run *run, struct 
 	if (run->child < 0)
 		why = errno;
 	close(report[1]);
+	bool is_bound = run->child > 0 && recorder_ends(run->recorder, run->child);
+	(void)!send(report[0], &is_bound, 1, MSG_NOSIGNAL);
 	while (!why && read(report[0], &why, sizeof(why)) < 0 && errno == EINTR)
 		;
 	close(report[0]);
@@ -305,6 +314,7 @@ enum status run_command(struct run *run, struct error *err)
 	/* From here on signals are pending until there is a command to which they can be passed
 	 * on. */
 	sigprocmask(SIG_SETMASK, &all, &s.mask);
+	prctl(PR_GET_PDEATHSIG, &s.death_signal);
 	sigaction(SIGCHLD, &plain, &s.on_sigchld); /* ignored, it would discard the exit status */
 	start_canary(&s);
 	enum status status = start_child(&s, run, err);

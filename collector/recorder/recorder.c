@@ -34,11 +34,13 @@ enum {
 	HANG_MS = 200,     /* time within which ranks that wait for each other begin to hang */
 	SETTLE_MS = 20000, /* limit for writers on a slow machine or disk */
 	SETTLE = 's',
+	COMMAND = 'c',
 	EXIT_NO_SPACE = 2, /* exit status of a writer that could not map the arena */
 };
 
 struct server {
 	int listeners[RECORDER_SOCKETS], starter; /* starter -1: tacho-record has ended */
+	int command; /* pidfd of its command, which ends with it; -1: none */
 	struct recorded *clients;
 	size_t count, capacity;
 	int filters;           /* number of seccomp filters of the recorder itself */
@@ -195,21 +197,9 @@ static bool has_room(struct server *s)
 
 static int receive(int peer, struct introduction *hello)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = { hello, sizeof(*hello) };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-	int fd = -1;
+	int fd;
+	ssize_t n = introduce_receive(peer, hello, sizeof(*hello), 0, &fd);
 
-	ssize_t n = recvmsg(peer, &message, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	if (fd >= 0 && (n != sizeof(*hello) || hello->magic != ARENA_MAGIC ||
 			hello->version != ARENA_VERSION)) {
 		close(fd);
@@ -284,16 +274,26 @@ static void accept_all(struct server *s)
 static void take_question(struct server *s)
 {
 	char what;
-	ssize_t n = recv(s->starter, &what, 1, MSG_DONTWAIT);
+	int command;
+	ssize_t n = introduce_receive(s->starter, &what, 1, MSG_DONTWAIT, &command);
 
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		close(s->starter);
 		s->starter = -1;
 		s->hang_ns = 0; /* stderr has no reader, or may be a pipe that others wait for */
 		close(STDERR_FILENO);
+#ifdef SYS_pidfd_send_signal
+		if (s->command >= 0) /* tacho-record was killed, and env would be the command */
+			syscall(SYS_pidfd_send_signal, s->command, SIGKILL, NULL, 0);
+#endif
 	} else if (n > 0) {
-		s->is_asked = true;
+		s->is_asked = what == SETTLE;
 	}
+	if (n < 0 && s->starter >= 0)
+		return;
+	if (s->command >= 0)
+		close(s->command);
+	s->command = command;
 }
 
 static bool is_dead(const struct recorded *c)
@@ -454,7 +454,7 @@ static void settle_in(struct server *s)
 
 static void recorder_main(const int listeners[RECORDER_SOCKETS], int starter, uint64_t hang_ns)
 {
-	struct server s = { .starter = starter, .hang_ns = hang_ns };
+	struct server s = { .starter = starter, .command = -1, .hang_ns = hang_ns };
 	int keep[POLLED_FIRST] = { starter };
 
 	memcpy(s.listeners, listeners, sizeof(s.listeners));
@@ -475,7 +475,7 @@ static void recorder_main(const int listeners[RECORDER_SOCKETS], int starter, ui
 int recorder_serve_program(uint32_t pid)
 {
 	bool has_pidfd = fcntl(SPAWN_PIDFD, F_GETFD) >= 0;
-	struct server s = { .listeners = { -1, -1 }, .starter = -1 };
+	struct server s = { .listeners = { -1, -1 }, .starter = -1, .command = -1 };
 	const int keep[] = { SPAWN_ARENA, SPAWN_PIDFD };
 
 	if (fcntl(SPAWN_ARENA, F_GETFD) < 0 || !has_room(&s))
@@ -527,6 +527,21 @@ enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *e
 	snprintf(name, sizeof(name), "%d", seccomp_filters("/proc/self"));
 	setenv(FILTERS_VARIABLE, name, 1);
 	return ST_OK;
+}
+
+bool recorder_ends(const struct recorder *r, pid_t command)
+{
+	char what = COMMAND;
+	bool sent = false;
+#if defined(SYS_pidfd_open) && defined(SYS_pidfd_send_signal)
+	int fd = r->fd >= 0 && arena_allows(ARENA_PIDFD) ? (int)syscall(SYS_pidfd_open, command, 0)
+							 : -1;
+
+	sent = fd >= 0 && introduce_send(r->fd, &what, 1, fd);
+	if (fd >= 0)
+		close(fd);
+#endif
+	return sent;
 }
 
 unsigned recorder_settle(struct recorder *r)

@@ -45,6 +45,9 @@ struct recorder {
  * that take `hang_ns` on our stderr; 0: it reports none.
  */
 enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *err);
+/* Makes the recorder end this child of ours with SIGKILL if we are killed; returns false if it
+ * cannot. */
+bool recorder_ends(const struct recorder *r, pid_t command);
 /*
  * Waits until the logs of all dead processes are written, for 20 s at most.  Returns how many of
  * the recorder's processes were killed, or one of these values.

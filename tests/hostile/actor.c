@@ -382,7 +382,11 @@ static void act_limits(int n)
 {
 	struct rlimit r;
 
+	int death = -1;
+
 	events(5);
+	prctl(PR_GET_PDEATHSIG, &death);
+	printf("signal of a parent's death %d\n", death);
 	for (int i = 0; i < RLIM_NLIMITS; i++)
 		if (getrlimit((__rlimit_resource_t)i, &r) == 0)
 			printf("%d %llx %llx\n", i, (unsigned long long)r.rlim_cur,
