@@ -1240,7 +1240,7 @@ END
 test_hang_signal() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	command -v python3 >/dev/null || { skip='no python3'; return; }
-	echo 'import time, tacho; tacho.step(); time.sleep(1.5)' >"$work/out"
+	echo 'import time, tacho; tacho.step(); time.sleep(3)' >"$work/out"
 	"$record" -q --out "$work/log" --save-on hang=500ms,stacks=USR2 -- python3 "$work/out" 2>"$work/told"
 	equal status $? 0
 	expect 'it was sent' '^tacho:   signal 12 was sent'
