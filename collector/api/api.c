@@ -143,8 +143,12 @@ static inline void push(uint32_t name, unsigned range_class)
 	struct thread_state *thread = session_thread_at(word, true);
 	uint32_t awaited = atomic_load_explicit(&session_words_now()->range, memory_order_relaxed);
 
-	if (UNLIKELY(!thread))
+	if (UNLIKELY(!thread)) {
+		thread = session_thread_unlocked();
+		if (thread) /* without a name, because it was counted as lost */
+			thread_push(thread, 0, range_class);
 		return;
+	}
 	if (UNLIKELY(awaited && name == awaited)) {
 		session_feed_range(WINDOW_RANGE_BEGIN, name);
 		thread = session_thread_at(session_word_now(), true);
@@ -163,8 +167,12 @@ static inline void pop(void)
 	uint32_t name,
 		awaited = atomic_load_explicit(&session_words_now()->range, memory_order_relaxed);
 
-	if (UNLIKELY(!thread))
+	if (UNLIKELY(!thread)) {
+		thread = session_thread_unlocked();
+		if (thread)
+			thread_drop(thread);
 		return;
+	}
 	name = thread_pop(thread);
 	if (UNLIKELY(awaited && name == awaited))
 		session_feed_range(WINDOW_RANGE_END, name);

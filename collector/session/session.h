@@ -121,6 +121,13 @@ static inline struct thread_state *session_thread_at(uint32_t word, bool make)
 		return thread;
 	return session_thread(make);
 }
+/*
+ * Returns the state of this thread after session_thread_at() has returned NULL, because the
+ * session's lock could not be taken, as in a handler that interrupts its holder.  Its ranges must
+ * begin and end nevertheless, or later ends would be those of other ranges; nothing is recorded.
+ * NULL: the thread has no state.
+ */
+struct thread_state *session_thread_unlocked(void);
 /* Feeds the begin or end of the range that a window waits for; its name is an id of texts.h. */
 void session_feed_range(enum window_event event, uint32_t name);
 

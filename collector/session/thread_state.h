@@ -221,6 +221,18 @@ static inline uint32_t thread_pop(struct thread_state *thread)
 	return (uint32_t)what;
 }
 
+/* Ends the innermost range without a record, which is counted as lost if the range has a name. */
+static inline void thread_drop(struct thread_state *thread)
+{
+	uint32_t depth = GET_RELAXED(thread->depth);
+
+	if (!depth)
+		return;
+	SET_RELAXED(thread->depth, --depth);
+	if (depth < THREAD_DEPTH && (uint32_t)GET_RELAXED(thread->open[depth].what))
+		atomic_fetch_add(&thread->ring.lost, 1);
+}
+
 static inline void thread_step_end(struct thread_state *thread, uint64_t now)
 {
 	uint64_t took = now - GET_RELAXED(thread->step_begin),

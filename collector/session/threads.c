@@ -294,6 +294,11 @@ struct thread_state *session_thread(bool make)
 	return thread;
 }
 
+struct thread_state *session_thread_unlocked(void)
+{
+	return session_has_begun() ? thread_mine : NULL;
+}
+
 void session_thread_ends(void *arg)
 {
 	struct thread_state *thread = thread_mine; /* `arg` may be that of a parent's thread */

@@ -4,6 +4,8 @@
 #include "collector/session/internal.h"
 #include "collector/store/store.h"
 #include "collector/api/tacho.h"
+#include "collector/probe/nvtx/calls.h"
+#include "collector/probe/nvtx/open.h"
 #include "collector/probe/probe.h"
 #include "collector/store/writer.h"
 #include "schemas/log/tables.h"
@@ -222,6 +224,43 @@ static void *run_writer(void *config)
 }
 
 /* One test: there is one session in a process, and its end is for good. */
+/* As where a handler interrupts the thread, which has not seen a change of the window. */
+static void enter_unseen(struct thread_state *mine)
+{
+	session_enter();
+	atomic_store(&mine->own->agreed_word, 0);
+}
+
+/* Ranges that begin or end while the thread itself holds the lock. */
+static void check_ranges_without_lock(struct thread_state *mine)
+{
+	const struct nvtx_event event = nvtx_event_of_text(NVTX_MESSAGE_ASCII, "range");
+	uint64_t before = atomic_load(&mine->ring.lost);
+
+	CHECK_U64((unsigned)nvtx_push(&event), 0);
+	CHECK_U64((unsigned)nvtx_push(&event), 1);
+	tacho_range_push("range");
+	const struct nvtx_stack *stack = thread_nvtx(mine);
+	CHECK(stack && stack->depth == 2 && mine->depth == 1);
+	enter_unseen(mine);
+	CHECK_U64((unsigned)nvtx_pop(0, NULL, 0), 1);
+	tacho_range_pop();
+	session_leave();
+	CHECK(stack->depth == 1 && mine->depth == 0);
+	CHECK_U64(atomic_load(&mine->ring.lost), before + 2);
+
+	/* its end is that of no range around it */
+	tacho_range_push("outer");
+	enter_unseen(mine);
+	tacho_range_push("range");
+	session_leave();
+	tacho_range_pop();
+	CHECK_U64(mine->depth, 1);
+	tacho_range_pop();
+	CHECK_U64((unsigned)nvtx_pop(0, NULL, 0), 0);
+	CHECK(stack->depth == 0 && mine->depth == 0);
+}
+
 void test_writer_windows_to_logs(void)
 {
 	static struct config config;
@@ -275,6 +314,7 @@ void test_writer_windows_to_logs(void)
 	thread_mine = mine;
 	session_leave();
 	CHECK_U64(atomic_load(&session_threads()->ring.lost), 1);
+	check_ranges_without_lock(mine);
 	wanted_rows = 20010;
 	session_exit(2000000000);
 	pthread_join(thread, NULL);

@@ -236,10 +236,16 @@ void nvtx_pop_open(uint32_t word, uint32_t domain, uint32_t level, const struct 
 	struct thread_state *thread = session_thread_at(word, false);
 	uint64_t begin, end = tick_now();
 
+	struct thread_state *mine = UNLIKELY(!thread) ? session_thread_unlocked() : thread;
+
 	/* A thread without a state has no range to end. */
-	if (UNLIKELY(!thread || !stack_of(thread) ||
-		     !nvtx_stack_pop(stack_of(thread), domain, level, &begin)))
+	if (UNLIKELY(!mine || !stack_of(mine) ||
+		     !nvtx_stack_pop(stack_of(mine), domain, level, &begin)))
 		return;
+	if (UNLIKELY(!thread)) {
+		atomic_fetch_add(&mine->ring.lost, 1);
+		return;
+	}
 	if (thread->records) {
 		put_payloads(&stack_of(thread)->draft, domain, data, count);
 		put_record(thread, KIND_RANGE, begin, end);
