@@ -37,6 +37,7 @@ struct helper {
 	uint64_t now_ns, deadline_ns, window;
 	_Atomic uint64_t begin_ns; /* begin of the open window; 0: no window is open */
 	_Atomic bool has_log;      /* a log is open */
+	_Atomic uint64_t log;      /* number of the log that rows go to */
 	/*
 	 * Counts of rows and losses.  `made` is incremented by the helper when it passes them on or
 	 * finds no space, and `lost` when it finds no space.  `stored` has how many of both the

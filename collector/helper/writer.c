@@ -95,7 +95,7 @@ bool writer_has_log(const struct writer *w)
 
 uint64_t writer_log(const struct writer *w)
 {
-	return w->log;
+	return w->log + atomic_load(&w->shared->log); /* both only grow */
 }
 
 uint32_t writer_name(struct writer *w, const char *text, size_t len)

@@ -276,8 +276,10 @@ static void read_queue(void)
 
 	if (!w || !find_helper())
 		return;
-	while (queue_receive(&state.helper->queue, &type, &state.body))
+	while (queue_receive(&state.helper->queue, &type, &state.body)) {
 		take_message(w, type, state.body.data, state.body.len);
+		writer_rotate(w); /* a second of CUPTI's records may be larger than a log */
+	}
 	uint64_t lost = atomic_load(&state.helper->lost);
 	if (writer_window_begin(w) && lost > state.read.lost) {
 		writer_lose(w, LOSS_BUFFER, lost - state.read.lost);
@@ -286,6 +288,7 @@ static void read_queue(void)
 	if (state.trace && writer_has_log(w) && is_ready(w))
 		put_devices(w);
 	atomic_store(&state.helper->has_log, writer_has_log(w));
+	atomic_store(&state.helper->log, writer_log(w));
 }
 
 /* ---- requests ---- */

@@ -118,8 +118,6 @@ void writer_close_log(struct writer *w);
 void writer_free_attributes(struct writer *w);
 /* Adds what is known of a hang, if there was one, to the process in the log. */
 void writer_note_hang(struct writer *w);
-/* Closes the log if it is large enough, so that the next row opens another one. */
-void writer_rotate(struct writer *w);
 /* Closes the log because no rows are expected for now, but keeps a ring so that it can be saved. */
 void writer_rest_log(struct writer *w);
 /* writer_listen() takes requests at the begin of a round; writer_look() decides at its end whether

@@ -64,6 +64,8 @@ bool writer_put_left(const struct config *config, const struct probe_type *const
 bool writer_ready(struct writer *w);
 /* Returns whether a log is open. */
 bool writer_has_log(const struct writer *w);
+/* Closes the log if it is large enough, so that the next row opens another one. */
+void writer_rotate(struct writer *w);
 /* Returns the number of the log that rows go to, from 1; ids of another log are invalid. */
 uint64_t writer_log(const struct writer *w);
 /*

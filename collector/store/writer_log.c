@@ -324,12 +324,14 @@ void writer_rotate(struct writer *w)
 {
 	const struct config *c = w->config;
 
-	if (!w->trace || !w->recording || c->ring ||
+	if (!w->trace || !w->recording || !w->program || c->ring ||
 	    w->store->type->bytes(w->store) < rotation_bytes(c) ||
 	    !store_has_space(c->out, c->min_free))
 		return;
 	struct window whole = w->got;
 	w->got.end_ns = tick_to_ns(w->drained_until);
+	if (w->got.end_ns <= w->rotated_ns) /* rotated before in this round */
+		w->got.end_ns = w->rotated_ns + 1;
 	writer_put_window(w);
 	if (!w->first)
 		w->first = strdup(w->store->type->path(w->store));

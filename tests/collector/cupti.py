@@ -308,6 +308,13 @@ def newest_kept(r):
     r.holds("removed: %d" % r.lost("disk"), r.lost("disk") > r.handed(*EVENTS) / 4)
 
 
+def constants_kept(r):
+    """What is put once in each log is in those that are left."""
+    clean(r)
+    r.holds("removed: %d" % r.lost("disk"), r.lost("disk"))
+    r.holds("power limit", r.count(14, "^power_limit$"))
+
+
 def kill_all(process, folder):
     """The program and its recorder are killed, after some logs were closed."""
     stored = os.path.join(folder, "log", "*.tacho")
@@ -1081,8 +1088,10 @@ row("windows-100-12", many_windows, "--steps 400 --step_us 8000 --threads 4 --fl
 row("steps", some_steps, "--steps 100 --step_us 5000", "steps:40-60", preload=True)
 row("rotated", rotated, "--threads 2 --steps 500 --step_us 6000 --duration_ns 100000", preload=True, builds=("12", "13"),
     TACHO_ROTATE="48K", TACHO_SAMPLE="none")
-row("max-disk", newest_kept, "--threads 2 --steps 500 --step_us 6000 --duration_ns 100000", preload=True, builds=("12", "13"),
-    TACHO_MAX_DISK="160K", TACHO_SAMPLE="none")
+row("max-disk", newest_kept, "--threads 2 --steps 800 --step_us 6000 --duration_ns 100000", preload=True, builds=("12", "13"),
+    TACHO_MAX_DISK="256K", TACHO_SAMPLE="none")
+row("max-disk-health", constants_kept, "--threads 2 --steps 800 --step_us 6000 --duration_ns 100000", preload=True,
+    TACHO_MAX_DISK="256K", TACHO_KINDS="all,health")
 row("max-disk-all-killed", all_killed, "--threads 2 --steps 2000 --step_us 3000 --duration_ns 100000", preload=True, during=kill_all,
     TACHO_MAX_DISK="1M", TACHO_ROTATE="48K", TACHO_SAMPLE="none")
 row("steps-from-0", lambda r: (clean(r), accounts(r), r.holds("kernels: %d" % r.count(KERNEL), 400 <= r.count(KERNEL) <= 440)),

@@ -56,7 +56,6 @@ static struct {
 	uint64_t late_ns; /* longest delay of a start after its window began */
 	uint64_t flushed_ns, requests;
 	unsigned reported_version; /* version of the client's report that the log has */
-	uint64_t log;              /* the log that has it */
 	uint64_t moved;            /* sum of requested and completed buffers at the last check */
 	uint64_t moved_ns, quiet_s, patience_s, steps;
 	uint64_t lost;
