@@ -118,12 +118,14 @@ static enum status check_min(int fd, uint64_t min_free, struct error *err)
 		    "a ring would leave less free disk space than --min-free");
 }
 
-/* Returns whether the file was truncated.  Touching its mapping would raise SIGBUS. */
-static bool is_truncated(const struct store_ring *s)
+/* Fails if the file was truncated, because touching its mapping would raise SIGBUS. */
+static enum status check_file(const struct store_ring *s, struct error *err)
 {
 	struct stat st;
 
-	return fstat(s->fd, &st) == 0 && (uint64_t)st.st_size < s->consts.size;
+	return fstat(s->fd, &st) == 0 && (uint64_t)st.st_size < s->consts.size
+		       ? fail(err, ST_IO, NOWHERE, "the ring's file was truncated")
+		       : ST_OK;
 }
 
 static void ring_close(struct store *store)
@@ -278,8 +280,7 @@ static enum status ring_put_block(struct store *store, unsigned kind, const uint
 		s->put += len;
 		return ST_OK;
 	}
-	if (is_truncated(s))
-		return fail(err, ST_IO, NOWHERE, "the ring's file was truncated");
+	TRY(check_file(s, err));
 	if (log_find_block(bytes, len, 0, &block, &skipped, err) != ST_OK || skipped)
 		return fail(err, ST_FORMAT, NOWHERE, "no block to put into a ring");
 	if (kind != LOG_EVENTS)
@@ -299,8 +300,7 @@ static enum status ring_renew(struct store *store, const uint8_t *bytes, size_t 
 	size_t at = 0, skipped;
 	enum status status = ST_OK;
 
-	if (is_truncated(s))
-		return fail(err, ST_IO, NOWHERE, "the ring's file was truncated");
+	TRY(check_file(s, err));
 	s->half ^= 1;
 	s->table_at = 0;
 	while (status == ST_OK && at < len) {
@@ -323,7 +323,7 @@ static void ring_beat(struct store *store, uint64_t now_ns, uint64_t until_ns)
 {
 	struct store_ring *s = (struct store_ring *)store;
 
-	if (is_truncated(s))
+	if (check_file(s, NULL) != ST_OK)
 		return;
 	set_word(s, LOG_RING_ALIVE, now_ns);
 	if (until_ns)
@@ -344,14 +344,11 @@ static enum status ring_save(struct store *store, const struct store_place *plac
 			     struct log_saved *why, uint64_t *bytes, struct error *err)
 {
 	struct store_ring *s = (struct store_ring *)store;
-	struct log_ring *r = malloc(sizeof(*r));
 
+	TRY(check_file(s, err));
+	struct log_ring *r = malloc(sizeof(*r));
 	if (!r)
 		return fail_memory(err);
-	if (is_truncated(s)) {
-		free(r);
-		return fail(err, ST_IO, NOWHERE, "the ring's file was truncated");
-	}
 	enum status status = log_ring_open(r, read_map, s, err);
 	if (status == ST_OK)
 		status = store_save(r, place, why, true, bytes, err);

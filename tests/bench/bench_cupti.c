@@ -175,11 +175,10 @@ static double time_rows(struct writer *w)
 static double time_names(const struct cupti_lib *lib)
 {
 	double begin = seconds();
-	uint64_t records;
 	unsigned b;
 
 	for (b = 0; b < BUFFERS; b++)
-		marks[b] = cupti_names_keep(lib, buffers + (size_t)b * BUFFER, valid[b], &records);
+		marks[b] = cupti_names_keep(lib, buffers + (size_t)b * BUFFER, valid[b]);
 	return seconds() - begin;
 }
 

@@ -72,14 +72,13 @@ static void hand_over(struct writer *w, const struct turn *t, bool in_runs)
 	struct pool_buffer buffer = { .bytes = bytes,
 				      .valid = t->len,
 				      .completed_ns = t->monotonic_ns };
-	uint64_t records;
 
 	memcpy(bytes, t->bytes, sizeof(bytes));
 	if (t->how % 8 == 7) {
 		cupti_names_drop(&lib, bytes, t->len);
 		return;
 	}
-	buffer.marks = cupti_names_keep(&lib, bytes, t->len, &records);
+	buffer.marks = cupti_names_keep(&lib, bytes, t->len);
 	if (t->len && !(buffer.marks & MARK_EVEN))
 		abort();
 	if (!in_runs)

@@ -272,7 +272,6 @@ void test_cupti_names(void)
 	uint8_t *bytes = calloc(1, BYTES);
 	struct cupti_lib lib;
 	uint32_t call = 5;
-	uint64_t records;
 	unsigned i;
 
 	library_open(&lib, LIBRARY_13_0);
@@ -280,23 +279,21 @@ void test_cupti_names(void)
 	for (i = 0; i < KERNELS / 2; i++)
 		snprintf(texts[i], sizeof(texts[i]), "kernel %u", i);
 	put_kernels(bytes, texts, KERNELS);
-	CHECK_U64(cupti_names_keep(&lib, bytes, KERNELS * 216, &records), MARK_EVEN);
-	CHECK_U64(records, KERNELS);
+	CHECK_U64(cupti_names_keep(&lib, bytes, KERNELS * 216), MARK_EVEN);
 	check_names(bytes, texts, KERNELS);
 	/* a size that the walk does not go by, a kind without one, a record that is cut off */
 	put_kernels(bytes, texts, 3);
 	lib.sizes[10] = 208;
-	CHECK_U64(cupti_names_keep(&lib, bytes, 3 * 216, &records), 0);
+	CHECK_U64(cupti_names_keep(&lib, bytes, 3 * 216), 0);
 	put_kernels(bytes, texts, 2);
 	memcpy(bytes + 216, &call, sizeof(call));
-	CHECK_U64(cupti_names_keep(&lib, bytes, 216 + 40, &records), 0);
+	CHECK_U64(cupti_names_keep(&lib, bytes, 216 + 40), 0);
 	lib.sizes[10] = 0;
 	put_kernels(bytes, texts, 1);
-	CHECK_U64(cupti_names_keep(&lib, bytes, 216, &records), 0);
+	CHECK_U64(cupti_names_keep(&lib, bytes, 216), 0);
 	lib.sizes[10] = 216;
 	put_kernels(bytes, texts, 2);
-	CHECK_U64(cupti_names_keep(&lib, bytes, 216 + 100, &records), 0);
-	CHECK_U64(records, 2);
+	CHECK_U64(cupti_names_keep(&lib, bytes, 216 + 100), 0);
 	free(bytes);
 }
 

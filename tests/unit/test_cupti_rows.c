@@ -115,9 +115,8 @@ static void hand_over(struct run *r, uint64_t warmup_ns, uint64_t begin_ns)
 	struct pool_buffer b = { .bytes = r->bytes,
 				 .valid = r->len,
 				 .completed_ns = tick_clock_ns(CLOCK_MONOTONIC) };
-	uint64_t records;
 
-	b.marks = cupti_names_keep(&lib, r->bytes, r->len, &records);
+	b.marks = cupti_names_keep(&lib, r->bytes, r->len);
 	if (r->one_by_one)
 		b.marks &= ~(unsigned)MARK_EVEN;
 	cupti_rows_tables(&b);

@@ -71,11 +71,6 @@ static void end_turn(void)
 
 /* ---- CUPTI's callbacks, on the program's threads ---- */
 
-static void request(uint8_t **buffer, size_t *size, size_t *max_records)
-{
-	pool_request(buffer, size, max_records);
-}
-
 /*
  * A buffer of another tool that arrives in our callback holds records of this process: copy them.
  * The tool may read them later, so nothing in its buffer changes.
@@ -83,7 +78,7 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 static void take_foreign(uint8_t *buffer, size_t valid)
 {
 	const struct cupti_lib *lib = &cupti_client.lib;
-	uint64_t records, now_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	uint8_t *ours, *record = NULL, *end;
 	uint32_t index;
 	size_t size;
@@ -102,7 +97,7 @@ static void take_foreign(uint8_t *buffer, size_t valid)
 		memcpy(ours, buffer, (size_t)(end - buffer));
 		cupti_names_leave(lib, ours, (size_t)(end - buffer));
 		pool_complete(index, (size_t)(end - buffer), now_ns,
-			      cupti_names_keep(lib, ours, (size_t)(end - buffer), &records));
+			      cupti_names_keep(lib, ours, (size_t)(end - buffer)));
 		if (end == buffer)
 			return;
 		valid -= (size_t)(end - buffer);
@@ -116,41 +111,38 @@ static void take_foreign(uint8_t *buffer, size_t valid)
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	const struct cupti_lib *lib = &cupti_client.lib;
-	uint64_t records = 0;
 	unsigned marks = 0;
 	uint32_t index;
 	size_t buffer_size;
 
 	if (atomic_load_explicit(&dead, memory_order_relaxed) || !buffer)
 		return;
-	switch (pool_find(buffer, &index, &buffer_size)) {
+	enum pool_place place = pool_find(buffer, &index, &buffer_size);
+	if (place == POOL_FOREIGN) {
+		take_foreign(buffer, valid);
+		return;
+	}
+	valid = valid < buffer_size ? valid : buffer_size;
+	switch (place) {
 	case POOL_OURS:
 	case POOL_SMALL:
-		valid = valid < buffer_size ? valid : buffer_size;
 		if (valid)
-			marks = cupti_names_keep(lib, buffer, valid, &records);
+			marks = cupti_names_keep(lib, buffer, valid);
 		pool_complete(index, valid, tick_clock_ns(CLOCK_MONOTONIC), marks);
-		pool_note_completed();
 		void (*wake)(void) = atomic_load_explicit(&wake_function, memory_order_relaxed);
 
 		if (wake && pool_fullness() > LOW_PERCENT)
 			wake();
 		break;
 	case POOL_SINGLE: /* it has one record at most, as requested */
-		valid = valid < buffer_size ? valid : buffer_size;
-		records = cupti_names_drop(lib, buffer, valid);
-		atomic_fetch_add_explicit(&lost_in_singles, records, memory_order_relaxed);
+		atomic_fetch_add_explicit(&lost_in_singles, cupti_names_drop(lib, buffer, valid),
+					  memory_order_relaxed);
 		pool_recycle(index, valid);
-		pool_note_completed();
 		break;
-	case POOL_SHARED:
+	default: /* POOL_SHARED */
 		atomic_fetch_add_explicit(&lost_in_singles, valid != 0, memory_order_relaxed);
-		pool_note_completed();
-		break;
-	default:
-		take_foreign(buffer, valid);
-		break;
 	}
+	pool_note_completed();
 }
 
 /* Detaches CUPTI at the end of a call, on the program's thread: the only place where this is
@@ -298,7 +290,7 @@ static void start(const struct config *c)
 	t->report.no_thread_ids = !cupti_lib_set_process(&t->lib);
 	/* Register at each window, because a tool may have replaced our callbacks since the last
 	 * one. */
-	int result = t->lib.register_callbacks(request, complete);
+	int result = t->lib.register_callbacks(pool_request, complete);
 	if (result != CUPTI_OK) {
 		note_problem(result);
 		release_subscriber();
@@ -518,7 +510,7 @@ void cupti_client_repair(void)
 
 	if (!atomic_load(&on) || !take_turn())
 		return;
-	t->lib.register_callbacks(request, complete);
+	t->lib.register_callbacks(pool_request, complete);
 	t->report.clock_is_strange |= !cupti_clock_set(&t->lib);
 	cupti_kinds_enable_again(&t->lib, &t->kinds);
 	atomic_fetch_add(&report_version, 1);

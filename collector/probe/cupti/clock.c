@@ -58,7 +58,6 @@ void cupti_clock_note(bool now)
 {
 	uint64_t ns = tick_clock_ns(CLOCK_MONOTONIC);
 	struct epoch *last = &clock_state.epochs[(clock_state.count + EPOCHS - 1) % EPOCHS];
-	struct reading r;
 
 	if (!now && ns - clock_state.noted_ns < PERIOD_NS)
 		return;
@@ -67,8 +66,8 @@ void cupti_clock_note(bool now)
 	 * Use the narrowest of TRIES brackets.  A clock that gives no time is CLOCK_REALTIME, as
 	 * documented, or CLOCK_MONOTONIC_RAW, as documented for WSL.
 	 */
-	struct reading *out = &r;
-	*out = (struct reading){ .width_ns = UINT64_MAX };
+	struct reading r = { .width_ns = UINT64_MAX };
+
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = tick_clock_ns(CLOCK_MONOTONIC);
 		uint64_t cupti = cupti_clock_now();
@@ -77,14 +76,14 @@ void cupti_clock_note(bool now)
 		uint64_t after = tick_clock_ns(CLOCK_MONOTONIC);
 		if (!cupti)
 			cupti = real;
-		if (after - before >= out->width_ns)
+		if (after - before >= r.width_ns)
 			continue;
-		out->width_ns = after - before;
-		out->monotonic_ns = before + out->width_ns / 2;
-		out->distance = cupti - out->monotonic_ns;
+		r.width_ns = after - before;
+		r.monotonic_ns = before + r.width_ns / 2;
+		r.distance = cupti - r.monotonic_ns;
 		if (!clock_state.count)
 			clock_state.is_raw = far(cupti, raw) < REAL_NS;
-		out->off_ns = far(cupti, clock_state.is_raw ? raw : real);
+		r.off_ns = far(cupti, clock_state.is_raw ? raw : real);
 	}
 	clock_state.last_off_ns = r.off_ns;
 	if (r.off_ns > clock_state.off_ns)

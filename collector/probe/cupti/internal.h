@@ -71,9 +71,8 @@ enum names_mark {
 			  step */
 };
 
-/* Program's threads.  Returns the marks; *records is set to the number of records. */
-unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t valid,
-			  uint64_t *records);
+/* Program's threads.  Returns the marks. */
+unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t valid);
 /*
  * Any thread.  For a buffer that is discarded: counts the records that would have become events,
  * and frees the memory that CUPTI leaves to its client.

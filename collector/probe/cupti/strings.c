@@ -53,8 +53,7 @@ static inline void keep_texts(struct cached_text *cache, const uint16_t *texts, 
 	}
 }
 
-unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t valid,
-			  uint64_t *records)
+unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t valid)
 {
 	uint8_t *record = NULL, *expected = bytes;
 	const uint16_t *texts = NULL;
@@ -65,7 +64,7 @@ unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 	size_t size = 0;
 
 	memset(cache, 0, sizeof(cache));
-	for (*records = 0; lib->next_record(bytes, valid, &record) == CUPTI_OK; ++*records) {
+	while (lib->next_record(bytes, valid, &record) == CUPTI_OK) {
 		__builtin_prefetch(record + AHEAD);
 		if (!texts || kind != get_u32(record)) {
 			kind = get_u32(record);
