@@ -134,6 +134,15 @@ void tacho_validation_begin(void)
 
 /* ---- phases and ranges ---- */
 
+/* Begins a range without the session's lock, and without a name, because it was counted as lost. */
+static void push_unlocked(unsigned range_class)
+{
+	struct thread_state *thread = session_thread_unlocked();
+
+	if (thread)
+		thread_push(thread, 0, range_class);
+}
+
 static inline void push(uint32_t name, unsigned range_class)
 {
 	uint32_t word = session_word_now();
@@ -144,9 +153,7 @@ static inline void push(uint32_t name, unsigned range_class)
 	uint32_t awaited = atomic_load_explicit(&session_words_now()->range, memory_order_relaxed);
 
 	if (UNLIKELY(!thread)) {
-		thread = session_thread_unlocked();
-		if (thread) /* without a name, because it was counted as lost */
-			thread_push(thread, 0, range_class);
+		push_unlocked(range_class);
 		return;
 	}
 	if (UNLIKELY(awaited && name == awaited)) {
@@ -184,10 +191,19 @@ static inline bool takes_names(uint32_t word)
 	return UNLIKELY(word) && session_thread_at(word, true);
 }
 
+static inline void push_text(const char *name, unsigned range_class)
+{
+	uint32_t word = session_word_now();
+
+	if (takes_names(word))
+		push(name_find(name), range_class);
+	else if (UNLIKELY(word))
+		push_unlocked(range_class);
+}
+
 void tacho_phase_push(const char *name)
 {
-	if (takes_names(session_word_now()))
-		push(name_find(name), RANGE_PHASE);
+	push_text(name, RANGE_PHASE);
 }
 
 void tacho_phase_push_id(uint32_t name)
@@ -197,8 +213,7 @@ void tacho_phase_push_id(uint32_t name)
 
 void tacho_range_push(const char *name)
 {
-	if (takes_names(session_word_now()))
-		push(name_find(name), RANGE_ANNOTATION);
+	push_text(name, RANGE_ANNOTATION);
 }
 
 void tacho_range_push_id(uint32_t name)

@@ -223,7 +223,6 @@ static void *run_writer(void *config)
 	return NULL;
 }
 
-/* One test: there is one session in a process, and its end is for good. */
 /* As where a handler interrupts the thread, which has not seen a change of the window. */
 static void enter_unseen(struct thread_state *mine)
 {
@@ -261,6 +260,7 @@ static void check_ranges_without_lock(struct thread_state *mine)
 	CHECK(stack->depth == 0 && mine->depth == 0);
 }
 
+/* One test: there is one session in a process, and its end is for good. */
 void test_writer_windows_to_logs(void)
 {
 	static struct config config;
