@@ -677,6 +677,54 @@ void test_perfetto_source_two_times(void)
 	close_made(&m);
 }
 
+/* Which begins and ends belong together, as the trace processor pairs them: asynchronous ones by
+ * category, scope and id, and by process if the id is a local one; on a track whose events are not
+ * in order, ends by their names. */
+void test_perfetto_source_pairs(void)
+{
+	static const char head[] = "10:1 13:1 60{1:10 4{1:5 2:6}} 59{11{11:10}} 12{1{1:1 2'cat'}}\n"
+				   "10:2 13:1 60{1:20 4{1:7 2:8}} 59{11{11:20}} 12{1{1:1 2'cat'} "
+				   "1{1:2 2'other'}}\n";
+	static const struct {
+		const char *text;
+		uint64_t first, second; /* durations; 0: there is no second */
+		uint64_t damaged;
+	} cases[] = {
+		{ "8:100 10:1 11{3:1 23'x' 6{2:98 10:4}}\n8:150 10:2 11{3:1 23'x' 6{2:98 10:4}}\n"
+		  "8:300 10:1 11{3:1 6{2:101 10:4}}\n8:400 10:2 11{3:1 6{2:101 10:4}}\n",
+		  200, 250, 0 },
+		{ "8:100 10:1 11{3:1 23'x' 6{2:98 11:4}}\n8:400 10:2 11{22'cat' 6{2:101 11:4}}\n",
+		  300, 0, 0 },
+		{ "8:100 10:1 11{3:1 23'x' 6{2:98 11:4}}\n8:400 10:2 11{3:2 6{2:101 11:4}}\n", 300,
+		  0, 1 }, /* never ended: until the last end of the file */
+		{ "8:100 10:1 11{3:1 23'x' 6{2:98 6:4 7's'}}\n"
+		  "8:150 10:1 11{3:1 23'x' 6{2:98 6:4 7't'}}\n"
+		  "8:300 10:1 11{3:1 6{2:101 6:4 7's'}}\n8:400 10:1 11{3:1 6{2:101 6:4 7't'}}\n",
+		  200, 250, 0 },
+		{ "8:100 10:1 11{9:1 23'outer'}\n8:300 10:1 11{9:1 23'x'}\n"
+		  "8:200 10:1 11{9:2 23'else'}\n8:400 10:1 11{9:2 23'x'}\n8:500 10:1 11{9:2}\n",
+		  400, 100, 1 },
+		{ "8:300 10:1 11{9:1 23'outer'}\n8:200 10:1 11{9:1 23'outer'}\n"
+		  "8:400 10:1 11{9:1 23'x'}\n8:500 10:1 11{9:2 23'outer'}\n8:600 10:1 11{9:2}\n",
+		  400, 200, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char text[1024];
+		struct made m;
+
+		snprintf(text, sizeof(text), "%s%s", head, cases[i].text);
+		open_text(&m, text);
+		if (!CHECK(m.count > (cases[i].second != 0)) ||
+		    !CHECK_U64(m.all[0].end_ns - m.all[0].begin_ns, cases[i].first) ||
+		    (cases[i].second &&
+		     !CHECK_U64(m.all[1].end_ns - m.all[1].begin_ns, cases[i].second)) ||
+		    !CHECK_U64(trace_lost(m.trace, 0, LOSS_DAMAGED), cases[i].damaged))
+			fprintf(stderr, "\tin case %zu\n", i);
+		close_made(&m);
+	}
+}
+
 /* A key whose numbers repeat in other files has another one in each event here: the schemas do not
  * grow with the events. */
 void test_perfetto_source_values(void)

@@ -221,6 +221,18 @@ static enum status finish(struct matcher *p, struct key *k, uint64_t end_ns, uin
 	return status;
 }
 
+/* Finds the innermost begin that an end may close.  Names count where pairs stay on their track, if
+ * both have one.  Returns 0 if there is none. */
+static uint32_t find_begin(const struct matcher *p, const struct key *k, const struct event *end)
+{
+	uint32_t at = k->top;
+
+	while (at && end->step & PAIR_NESTS && end->name && p->opens[at - 1].event.name &&
+	       p->opens[at - 1].event.name != end->name)
+		at = p->opens[at - 1].below;
+	return at;
+}
+
 static enum status match_all(struct matcher *p, struct error *err)
 {
 	uint64_t last_ns = (uint64_t)(p->to->last_ns + SPOOL_BIAS);
@@ -233,15 +245,21 @@ static enum status match_all(struct matcher *p, struct error *err)
 	while ((status = spool_next(p->pairs, &group, &batch, err)) == ST_OK)
 		for (size_t i = 0; i < batch.count; i++) {
 			const struct event *e = &batch.events[i];
+			uint32_t at;
 
 			TRY(key_find(p, e, &k, err));
-			if (e->subkind == PAIR_BEGIN)
+			if (e->subkind == PAIR_BEGIN) {
 				TRY(begin(p, k, e, err));
-			else if (k->top)
-				TRY(finish(p, k, e->begin_ns, 0, e, err));
-			else
+				continue;
+			}
+			at = find_begin(p, k, e);
+			if (!at)
 				trace_lose(trace, trace_get_track(trace, e->track)->process,
 					   LOSS_DAMAGED, 1);
+			while (at && k->top != at) /* what is within ends with it */
+				TRY(finish(p, k, e->begin_ns, 0, NULL, err));
+			if (at)
+				TRY(finish(p, k, e->begin_ns, 0, e, err));
 		}
 	if (status != ST_END)
 		return status;

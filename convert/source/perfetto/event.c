@@ -152,14 +152,18 @@ static bool parse(struct pftrace_reader *r, struct bytes b, struct draft *d)
 }
 
 /* Parses the legacy form of an event, which TRACE_EVENT's old macros and converted JSON use: its
- * type is a letter of Chrome's JSON. */
-static enum status parse_legacy(struct pftrace_reader *r, struct draft *d, struct error *err)
+ * type is a letter of Chrome's JSON.  A pair has the same category, scope and id, and the same
+ * process if the id is a local one. */
+static enum status parse_legacy(struct pftrace_reader *r, const struct pftrace_sequence *q,
+				struct pftrace_track *t, struct draft *d, struct error *err)
 {
+	uint32_t category = pftrace_name(q, PFTRACE_CATEGORY, d->category_iid), scope = 0;
 	struct bytes b = d->legacy;
 	char key[ID_BYTES];
-	uint64_t id = 0, id_field = 0;
+	bool is_local = false;
 	unsigned phase = 0;
 	struct pb_field f;
+	uint64_t id = 0;
 
 	while (pb_next_padded(&b, &f)) {
 		if (f.number == 1)
@@ -170,8 +174,9 @@ static enum status parse_legacy(struct pftrace_reader *r, struct draft *d, struc
 			d->duration_ns = (int64_t)f.u64 * 1000;
 		else if (f.number == 6 || f.number == 10 || f.number == 11) {
 			id = f.u64;
-			id_field = f.number;
-		}
+			is_local = f.number == 10;
+		} else if (f.number == 7 && f.wire == PB_BYTES)
+			TRY(pftrace_text(r, f.bytes, &scope, err));
 	}
 	if (d->type)
 		return ST_OK;
@@ -183,8 +188,11 @@ static enum status parse_legacy(struct pftrace_reader *r, struct draft *d, struc
 						 : TYPE_INSTANT;
 	if (phase != 'b' && phase != 'S' && phase != 'e' && phase != 'F')
 		return ST_OK;
-	snprintf(key, sizeof(key), "%llu %llu %llu", (unsigned long long)d->category_iid,
-		 (unsigned long long)id_field, (unsigned long long)id);
+	TRY(pftrace_text(r, d->category_text, &category, err));
+	if (is_local && !t->process)
+		TRY(pftrace_resolve(r, t, err));
+	snprintf(key, sizeof(key), "%u %u %u %llu", category, scope, is_local ? t->process : 0,
+		 (unsigned long long)id);
 	return import_name(&r->to, key, strlen(key), &d->pair, err);
 }
 
@@ -412,29 +420,27 @@ static enum status finish_open(struct pftrace_reader *r, struct pftrace_track *t
 }
 
 /* Finds the innermost open slice that an end may close: one with the same name, if both have a
- * name.  *place is 0 if there is none. */
-static enum status find_open(struct pftrace_reader *r, const struct pftrace_sequence *q,
-			     const struct pftrace_track *t, const struct draft *d, uint32_t *place,
-			     struct error *err)
+ * name.  Returns 0 if there is none. */
+static uint32_t find_open(const struct pftrace_reader *r, const struct pftrace_track *t,
+			  uint32_t name)
 {
-	uint32_t name = pftrace_name(q, PFTRACE_NAME, d->name_iid);
+	uint32_t place = t->open;
 
-	TRY(pftrace_text(r, d->name_text, &name, err));
-	for (*place = t->open; *place && name; *place = r->opens[*place - 1].below) {
-		const struct pftrace_open *o = &r->opens[*place - 1];
+	for (; place && name; place = r->opens[place - 1].below) {
+		const struct pftrace_open *o = &r->opens[place - 1];
 		uint32_t own = o->shared ? spool_shared(r->to.spool, o->shared)->name : o->name;
 
 		if (!own || own == name)
 			break;
 	}
-	return ST_OK;
+	return place;
 }
 
 static enum status take_end(struct pftrace_reader *r, struct pftrace_sequence *q,
 			    struct pftrace_track *t, struct draft *d, struct error *err)
 {
 	struct event end = { .kind = KIND_RANGE };
-	uint32_t place;
+	uint32_t place, name = pftrace_name(q, PFTRACE_NAME, d->name_iid);
 	struct pftrace_open *o = t->open ? &r->opens[t->open - 1] : NULL;
 
 	if (!d->pair && !t->is_unordered && (!o || o->begin_ns > d->begin_ns)) {
@@ -443,10 +449,13 @@ static enum status take_end(struct pftrace_reader *r, struct pftrace_sequence *q
 	}
 	if (r->annotation_count)
 		TRY(make_event(r, q, t, d, &end, err));
-	if (d->pair || t->is_unordered)
+	TRY(pftrace_text(r, d->name_text, &name, err));
+	if (d->pair || t->is_unordered) {
+		end.name = name;
 		return put_pair(r, &end, d->begin_ns, false, d->pair ? d->pair : pair_of(r, t),
 				err);
-	TRY(find_open(r, q, t, d, &place, err));
+	}
+	place = find_open(r, t, name);
 	if (!place) {
 		r->damaged++;
 		return ST_OK;
@@ -555,13 +564,13 @@ enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence
 					     d.time_field == TIME_DELTA_US, &d.begin_ns)
 			 : !pftrace_time(r, q, p, &d.begin_ns))
 		return pftrace_lose(r, LOSS_NO_TIME);
-	if (d.legacy.at < d.legacy.end)
-		TRY(parse_legacy(r, &d, err));
 	if (!d.track && (thread = map_find(&r->sequence_threads, q->id)))
 		d.track = *thread;
 	if (r->ref_count)
 		TRY(take_samples(r, q, d.begin_ns, err));
 	TRY(pftrace_track_find(r, d.track, &t, err));
+	if (d.legacy.at < d.legacy.end)
+		TRY(parse_legacy(r, q, t, &d, err));
 	if (t->is_derived && r->is_own)
 		return ST_OK;
 	if (d.type == TYPE_COUNTER)
