@@ -344,6 +344,7 @@ struct ahead { /* a packet that is to be converted */
 	const uint8_t *at, *end;
 	uint64_t time;
 	const struct same *row; /* NULL: unknown */
+	uint16_t slot;          /* 0: no row has the key */
 };
 
 /* Looks up the next packets and returns their number.  No branch depends on whether a packet is a
@@ -363,9 +364,11 @@ static unsigned look_ahead(const struct pftrace_sames *s, const uint8_t **at, co
 		a->at = packet.at;
 		a->end = packet.end;
 		a->row = NULL;
+		a->slot = 0;
 		if (!key_of(&packet, &time, &k))
 			continue;
-		x = row_at(s, s->slots[k.hash >> 50]);
+		a->slot = s->slots[k.hash >> 50];
+		x = row_at(s, a->slot);
 		a->time = time;
 		a->row = is_key(x, &k) ? x : NULL;
 	}
@@ -393,7 +396,7 @@ enum status pftrace_take_sames(struct pftrace_reader *r, struct bytes *packets, 
 			struct key k;
 
 			/* It may be in another slot, or a packet before it was learned. */
-			if (!x || known != r->sames->learned)
+			if ((!x && a->slot) || known != r->sames->learned)
 				x = key_of(&packet, &time, &k) ? find(r->sames, &k, &slot) : NULL;
 			if (!x || (q = &r->sequences[x->sequence])->generation != x->generation ||
 			    (t = &r->tracks[x->track])->is_unordered)
