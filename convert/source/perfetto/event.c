@@ -294,12 +294,6 @@ static enum status make_event(struct pftrace_reader *r, struct pftrace_sequence 
 	return pftrace_flows(r, e, d->gpu_correlation, d->begin_ns, err);
 }
 
-enum status pftrace_lose(struct pftrace_reader *r, enum loss why)
-{
-	import_lose(&r->to, why, 1);
-	return ST_OK;
-}
-
 enum status pftrace_put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
 			struct error *err)
 {
@@ -419,8 +413,7 @@ static enum status finish_open(struct pftrace_reader *r, struct pftrace_track *t
 	return import_finish(&r->to, place, o->begin_ns, at_ns, o->launcher, err);
 }
 
-/* Finds the innermost open slice that an end may close: one with the same name, if both have a
- * name.  Returns 0 if there is none. */
+/* Finds the innermost open slice with the name of an end, if both have one; returns 0 if none. */
 static uint32_t find_open(const struct pftrace_reader *r, const struct pftrace_track *t,
 			  uint32_t name)
 {

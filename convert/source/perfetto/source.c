@@ -227,6 +227,12 @@ enum status pftrace_text(struct pftrace_reader *r, struct bytes text, uint32_t *
 	return import_name(&r->to, (const char *)text.at, bytes_left(&text), name, err);
 }
 
+enum status pftrace_lose(struct pftrace_reader *r, enum loss why)
+{
+	import_lose(&r->to, why, 1);
+	return ST_OK;
+}
+
 static enum status take_row(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t field,
 			    struct bytes row, struct error *err)
 {
