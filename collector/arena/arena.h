@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * arena.h - memory that a recorded process shares with its recorder: one mapping of a memfd or
- *file.
+ * file.
  *
  *	0          header     struct arena_header
  *	4096       session    the state of windows (session/internal.h)
@@ -20,7 +20,7 @@
  * A child creates its own arena when it needs one.  A child that was created without
  * pthread_atfork() handlers, as by a bare clone(), notices by the same memory that it is new.  A
  * child that shares its parent's memory (CLONE_VM, vfork()) cannot be told from the parent without
- *a system call for each event.
+ * a system call for each event.
  */
 #pragma once
 
