@@ -200,8 +200,7 @@ static void decide(struct align *a)
 	}
 	snprintf(line, sizeof(line),
 		 "clocks of %zu hosts: %zu compared with the first, %zu corrected; remaining error "
-		 "at "
-		 "most %.1f us%s",
+		 "at most %.1f us%s",
 		 a->count, fit, applied, (double)left_ns / 1e3,
 		 applied < fit ? "; use --align=collectives to correct all of them" : "");
 	report(a, line);
