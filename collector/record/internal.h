@@ -66,7 +66,7 @@ enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 }; /* exit codes of the she
 struct recorder;
 struct run {
 	char *const *command;
-	const struct recorder *recorder; /* ends the command if we are killed */
+	const struct recorder *recorder; /* ends the command if we are killed; NULL: none */
 	/* Called for a signal that was sent to us alone.  Returns true if it was a request to us,
 	 * which is not passed on. */
 	bool (*is_for_us)(int number, pid_t child, void *arg);

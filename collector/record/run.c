@@ -202,7 +202,7 @@ static enum status start_child(const struct starter *s, struct run *run, struct 
 	if (run->child < 0)
 		why = errno;
 	close(report[1]);
-	bool is_bound = run->child > 0 && recorder_ends(run->recorder, run->child);
+	bool is_bound = run->child > 0 && run->recorder && recorder_ends(run->recorder, run->child);
 	(void)!send(report[0], &is_bound, 1, MSG_NOSIGNAL);
 	while (!why && read(report[0], &why, sizeof(why)) < 0 && errno == EINTR)
 		;
