@@ -374,11 +374,12 @@ void trace_join_windows(struct trace *t)
 	uint32_t count = all->count, kept = 0;
 	struct window *w = malloc((count + 1) * sizeof(*w));
 
-	for (uint32_t i = 0; w && i < count; i++)
-		w[i] = *(const struct window *)intern_row(all, i + 1);
-	if (w)
-		SORT_BY(w, count, UP(struct window, process), UP(struct window, begin_ns));
-	for (uint32_t i = 0; w && i < count; i++) {
+	if (!w)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		w[i] = *trace_get_window(t, i + 1);
+	SORT_BY(w, count, UP(struct window, process), UP(struct window, begin_ns));
+	for (uint32_t i = 0; i < count; i++) {
 		struct window *last = kept ? &w[kept - 1] : NULL;
 
 		if (!last || last->process != w[i].process || last->end_ns != w[i].begin_ns) {
@@ -389,9 +390,9 @@ void trace_join_windows(struct trace *t)
 		last->own_ns += w[i].own_ns;
 		last->cut_short |= w[i].cut_short;
 	}
-	for (uint32_t i = 0; w && kept < count && i < kept; i++)
+	for (uint32_t i = 0; kept < count && i < kept; i++)
 		trace_set_window(t, i + 1, &w[i]);
-	all->count = w ? kept : count;
+	all->count = kept;
 	free(w);
 }
 

@@ -37,6 +37,7 @@ KNOWN = [
     ("analyze/engine/hist.c", "UndefinedBinaryOperatorResult", "octave", "a bucket is one of bucket_of(), so octaves are below 60"),
     ("analyze/findings/spread.c", "core.NullDereference", "sums[0]", "there are names only where there was memory"),
     ("analyze/findings/spread.c", "dereference of possibly-NULL ‘sums’", "", "there are names only where there was memory"),
+    ("convert/name/rules.c", "core.NullDereference", "r->own_count", "vec_new() has succeeded"),
     ("convert/cli/main.c", "core.NullDereference", "r->type->", "find_type() returns ST_USAGE where there is none"),
     ("schemas/log/tables.c", "dereference of NULL", "intern_row(&m->layouts", GAVE),
     ("schemas/model/intern.c", "use of NULL", "memcpy(intern_row(t, t->count)", ADDED),
