@@ -1227,12 +1227,12 @@ END
 			'for RANK in 0 1 2; do export RANK; python3 "$0" $1 & done; wait' "$work/out" $arg 2>/dev/null
 		"$analyze" "$work/log$arg" -f md >"$work/told"
 		[ -z "$arg" ] || break
-		equal 'first' "$(grep -m1 -o 'HANG.*open for' "$work/told")" \
-			'HANG** Rank 1 died in step 3, which was open for'
-		expect 'what is open' 'HANG\*\* Rank 1 .* times as long as usual: phase backward, in it stuck\.$'
-		expect 'who waits' 'HANG\*\* Rank 0 .*: phase backward, in it ncclAllReduce, to which rank 1 had not come\.$'
+		equal 'first' "$(grep -m1 -o 'DIED.*open for' "$work/told")" \
+			'DIED** Rank 1 died in step 3, which was open for'
+		expect 'what is open' 'DIED\*\* Rank 1 .* times as long as usual: phase backward, in it stuck\.$'
+		expect 'who waits' 'DIED\*\* Rank 0 .*: phase backward, in it ncclAllReduce, to which rank 1 had not come\.$'
 	done
-	equal 'a program that ends did not hang' "$(grep -c HANG "$work/told")" 0
+	equal 'a program that ends did not hang' "$(grep -c 'DIED\|HANG' "$work/told")" 0
 }
 
 # Python prints its stacks itself only where a signal for that is named, and who does not handle it

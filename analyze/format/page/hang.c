@@ -25,7 +25,8 @@ static void add_ranks(const struct page *p, size_t most, struct blocks *b)
 			if (is_waiting != (waits == 1))
 				continue;
 			struct block *new = add_block(b, BLOCK_WARNING);
-			new->callout.label = "HANG";
+			/* Without a report of the recorder it may have been a long evaluation. */
+			new->callout.label = view_cell(&v, i, "recorder").text ? "HANG" : "DIED";
 			new->callout.first = view_cell(&v, i, "sentence").text;
 			size_t len = !stacks              ? 0
 				     : most > ON_THE_PAGE ? strlen(stacks)
