@@ -150,8 +150,8 @@ static void start(void)
 	if (dladdr(&config, &self) && !realpath(self.dli_fname, library))
 		library[0] = '\0';
 	arena_keep_in(config.ring_dir, config.host, ARENA_FILE + config_ring_space(&config));
-	bool is_told = !config.forbidden && seen_open(getenv("TACHO_SEEN"));
-	introduce_to(secure_getenv(INTRODUCE_VARIABLE), library, is_told);
+	bool is_reported = !config.forbidden && seen_open(getenv("TACHO_SEEN"));
+	introduce_to(secure_getenv(INTRODUCE_VARIABLE), library, is_reported);
 	session_init(&config, &helper);
 	if (config.forbidden)
 		return;

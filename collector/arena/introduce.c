@@ -115,7 +115,7 @@ static bool introduce(int arena_fd)
 	return spawned != 0;
 }
 
-void introduce_to(const char *name, const char *library, bool is_told)
+void introduce_to(const char *name, const char *library, bool is_reported)
 {
 	const char *all = name;
 
@@ -124,7 +124,7 @@ void introduce_to(const char *name, const char *library, bool is_told)
 		places[place_count].len = introduce_address(name, &places[place_count].address);
 		place_count += places[place_count].len != 0;
 	}
-	const char *space = is_told && all ? strstr(all, ",pid:") : NULL;
+	const char *space = is_reported && all ? strstr(all, ",pid:") : NULL;
 	if (space)
 		snprintf(pid_space, sizeof(pid_space), "%s", space + 1);
 	if (spawn_find(library) || place_count)

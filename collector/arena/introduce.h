@@ -33,9 +33,9 @@ socklen_t introduce_address(const char *name, struct sockaddr_un *out);
  * Introduces every arena of this process to the recorder with this name, which is copied: an
  * abstract socket, one with a path, and the link INTRODUCE_PID_SPACE of the recorder.  If the name
  * is NULL or neither can be reached, starts the recorder in the library's folder, but not in
- * another PID namespace if `is_told`: tacho-record learns that this process is not recorded.
+ * another PID namespace if `is_reported`: tacho-record learns that this process is not recorded.
  */
-void introduce_to(const char *name, const char *library, bool is_told);
+void introduce_to(const char *name, const char *library, bool is_reported);
 /* Sends bytes with a descriptor, without waiting.  The other side gets -1 for a missing one. */
 bool introduce_send(int to, const void *bytes, size_t len, int fd);
 ssize_t introduce_receive(int from, void *bytes, size_t len, int flags, int *fd);

@@ -102,7 +102,7 @@ struct recorded {
 	bool is_told;            /* it hangs, and the next report or an earlier one says so */
 	bool was_told;           /* by an earlier one */
 	struct hang_texts *hang; /* memory that the writer shares; NULL: hangs are not reported */
-	uint64_t beat_ns;        /* when it was last told that the recorder runs */
+	uint64_t beat_ns;        /* when the recorder last renewed its beat in the arena */
 };
 /* The probes that run outside of the program.  The list ends with NULL. */
 struct probe_type;

@@ -1205,7 +1205,7 @@ END
 	expect 'the page begins with the rank that did not come' \
 		'^> \*\*! HANG\*\* Rank 1 hung: step 3 had not ended for [0-9]+ms; thread [0-9]+ python3: phase backward, in it range stuck\. Python was in '
 	expect 'and has the one that waits' '^> \*\*! HANG\*\* Rank 0 hung: .* in it collective ncclAllReduce, to which rank 1 had not come\. '
-	equal 'nobody died' "$(grep -c ' died in ' "$work/told")" 0
+	equal 'nothing was cut off' "$(grep -c ' cut off in ' "$work/told")" 0
 }
 
 # Without hang= too the page names what was open when a job was killed, but not of one that ended.
@@ -1227,12 +1227,12 @@ END
 			'for RANK in 0 1 2; do export RANK; python3 "$0" $1 & done; wait' "$work/out" $arg 2>/dev/null
 		"$analyze" "$work/log$arg" -f md >"$work/told"
 		[ -z "$arg" ] || break
-		equal 'first' "$(grep -m1 -o 'DIED.*open for' "$work/told")" \
-			'DIED** Rank 1 died in step 3, which was open for'
-		expect 'what is open' 'DIED\*\* Rank 1 .* times as long as usual: phase backward, in it stuck\.$'
-		expect 'who waits' 'DIED\*\* Rank 0 .*: phase backward, in it ncclAllReduce, to which rank 1 had not come\.$'
+		equal 'first' "$(grep -m1 -o 'CUT OFF.*open for' "$work/told")" \
+			'CUT OFF** Rank 1 was cut off in step 3, which was open for'
+		expect 'what is open' 'CUT OFF\*\* Rank 1 .* times as long as usual: phase backward, in it stuck\.$'
+		expect 'who waits' 'CUT OFF\*\* Rank 0 .*: phase backward, in it ncclAllReduce, to which rank 1 had not come\.$'
 	done
-	equal 'a program that ends did not hang' "$(grep -c 'DIED\|HANG' "$work/told")" 0
+	equal 'a program that ends did not hang' "$(grep -c 'CUT OFF\|HANG' "$work/told")" 0
 }
 
 # Python prints its stacks itself only where a signal for that is named, and who does not handle it

@@ -25,8 +25,9 @@ static void add_ranks(const struct page *p, size_t most, struct blocks *b)
 			if (is_waiting != (waits == 1))
 				continue;
 			struct block *new = add_block(b, BLOCK_WARNING);
-			/* Without a report of the recorder it may have been a long evaluation. */
-			new->callout.label = view_cell(&v, i, "recorder").text ? "HANG" : "DIED";
+			/* Without a report of the recorder it may have been a long evaluation, and
+			 * the program may live. */
+			new->callout.label = view_cell(&v, i, "recorder").text ? "HANG" : "CUT OFF";
 			new->callout.first = view_cell(&v, i, "sentence").text;
 			size_t len = !stacks              ? 0
 				     : most > ON_THE_PAGE ? strlen(stacks)

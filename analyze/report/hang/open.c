@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ranks of Tacho logs that hung (DEFINITIONS.md 7): what their recorder reported when a step
- * did not end, and what was open where the recording broke off because the program died.
+ * did not end, and what was open where the recording broke off, mostly because the program died.
  */
 #include "analyze/report/hang/internal.h"
 
@@ -64,9 +64,9 @@ static enum status find_open_step(const struct accumulator *f, uint32_t process,
 			lengths[count++] = s->mark_end_ns - s->begin_ns;
 	if (!count || last->is_out)
 		return ST_OK;
-	*usual_ns = (uint64_t)median_u64(lengths, count) + 1; /* not 0 */
+	*usual_ns = (uint64_t)median_u64(lengths, count);
 	uint64_t length = last->mark_end_ns - last->begin_ns;
-	if (last->is_cut && broken_window(f, process) && length >= LEAST_NS &&
+	if (last->is_cut && broken_window(f, process) && length >= LEAST_NS && *usual_ns &&
 	    length / TIMES_USUAL >= *usual_ns)
 		*open_ns = length;
 	return ST_OK;
@@ -162,7 +162,7 @@ static void put_sentence(const union value *row, const struct rank_list *absent,
 	if (row[OPEN_NS].u64)
 		at = (size_t)snprintf(
 			out, size,
-			"%s died in step %llu, which was open for %.1f s, %.0f times as "
+			"%s was cut off in step %llu, which was open for %.1f s, %.0f times as "
 			"long as usual%s%s",
 			rank, (unsigned long long)row[OPEN_STEP].u64,
 			(double)row[OPEN_NS].u64 / 1e9,
